@@ -3,7 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/** The command line, the benchmarks, and comparisons with peers. It must not name a transport class: it asks the engine for a transport by its name. */
+/**
+ * The command line, the benchmarks, and comparisons with peers. It must not name a transport class: it asks the
+ * engine for a transport by its name.
+ */
 module dev.hawser.perf {
   requires static org.jspecify;
   requires dev.hawser.agent;

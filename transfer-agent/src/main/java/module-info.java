@@ -3,7 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/** The NIXL-style API: agents, their metadata blobs, reads, writes and notifications. It must not know the metadata service, nor name a transport. */
+/**
+ * The NIXL-style API: agents, their metadata blobs, reads, writes and notifications. It must not know the metadata
+ * service, nor name a transport.
+ */
 module dev.hawser.agent {
   requires static org.jspecify;
   requires transitive dev.hawser.engine;

@@ -3,7 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/** A disaggregated prefill/decode deployment on Hawser. It uses what a user may use: the agent and the metadata service, nothing below them. */
+/**
+ * A disaggregated prefill/decode deployment on Hawser. It uses what a user may use: the agent and the metadata
+ * service, nothing below them.
+ */
 module dev.hawser.example.disagg {
   requires static org.jspecify;
   requires dev.hawser.agent;

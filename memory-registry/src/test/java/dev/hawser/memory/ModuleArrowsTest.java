@@ -2,6 +2,7 @@
  * Copyright The Hawser authors
  * SPDX-License-Identifier: Apache-2.0
  */
+
 package dev.hawser.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
