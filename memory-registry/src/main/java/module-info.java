@@ -7,6 +7,10 @@
  * Regions, devices, the registration cache, descriptors and block lists, and the only kernels there are. It must
  * not know transports, transfers or agents.
  */
+@SuppressWarnings("module") // those that ffi is exported to are compiled after this one
 module dev.hawser.memory {
-  requires static org.jspecify;
+  requires static transitive org.jspecify;
+
+  exports dev.hawser.memory;
+  exports dev.hawser.memory.ffi to dev.hawser.engine, dev.hawser.agent, dev.hawser.perf;
 }

@@ -1,0 +1,152 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory.ffi;
+
+import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Files as Linux numbers them. A descriptor is the caller's to close. Cold calls: each may allocate.
+ *
+ * <p>Source: memfd_create(2), ftruncate(2), open(2), close(2), statx(2). Thread-safe.
+ */
+public final class FileDescriptors {
+  public static final int MFD_CLOEXEC = 0x1;
+  public static final int MFD_HUGETLB = 0x4;
+  public static final int MFD_HUGE_2MB = 21 << 26;
+
+  public static final int O_RDONLY = 0;
+  public static final int O_RDWR = 2;
+  public static final int O_CLOEXEC = 0x80000;
+
+  private static final int AT_EMPTY_PATH = 0x1000;
+  private static final int STATX_BASIC_STATS = 0x7ff;
+  private static final long STATX_BYTES = 256;
+  // struct statx has the same layout on every architecture, unlike struct stat.
+  private static final long STX_INO = 32;
+  private static final long STX_SIZE = 40;
+  private static final long STX_DEV_MAJOR = 136;
+  private static final long STX_DEV_MINOR = 140;
+
+  private FileDescriptors() {}
+
+  /**
+   * What tells one file from another on this machine, and its size.
+   *
+   * @param device the file system's device, major number in the upper 32 bits and minor in the lower
+   * @param inode the inode on it
+   * @param size bytes
+   */
+  public record Identity(long device, long inode, long size) {}
+
+  /**
+   * Makes an anonymous file in memory.
+   *
+   * @param name appears in {@code /proc/PID/fd}
+   * @param flags of {@code MFD_}
+   * @return the descriptor
+   * @throws NativeCallException if Linux refuses, for example {@code EMFILE}
+   */
+  public static int memfdCreate(String name, int flags) {
+    MemorySegment errno = Errno.capture();
+    int fd;
+    try (Arena arena = Arena.ofConfined()) {
+      fd = (int) PosixBindings.Files.MEMFD_CREATE.invokeExact(errno, arena.allocateFrom(name), flags);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    return checked(fd, errno, "memfd_create", name);
+  }
+
+  /**
+   * Sets a file's size in bytes.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EFBIG}
+   */
+  public static void truncate(int fd, long bytes) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Files.FTRUNCATE.invokeExact(errno, fd, bytes);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw new NativeCallException("ftruncate(fd " + fd + ", " + bytes + " bytes)", Errno.of(errno));
+    }
+  }
+
+  /**
+   * Opens an existing file; always closed on exec.
+   *
+   * @param flags of {@code O_}
+   * @throws NativeCallException if Linux refuses, for example {@code ENOENT} or {@code EACCES}
+   */
+  public static int open(String path, int flags) {
+    MemorySegment errno = Errno.capture();
+    int fd;
+    try (Arena arena = Arena.ofConfined()) {
+      fd = (int) PosixBindings.Files.OPEN.invokeExact(errno, arena.allocateFrom(path), flags | O_CLOEXEC, 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    return checked(fd, errno, "open", path);
+  }
+
+  /**
+   * Closes a descriptor. It is closed even when this throws, so never call it twice.
+   *
+   * @throws NativeCallException if Linux reports an error, for example {@code EBADF}
+   */
+  public static void close(int fd) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Files.CLOSE.invokeExact(errno, fd);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw new NativeCallException("close(fd " + fd + ")", Errno.of(errno));
+    }
+  }
+
+  /**
+   * Which file an open descriptor is.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EBADF}
+   */
+  public static Identity identify(int fd) {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment stat = arena.allocate(STATX_BYTES, Long.BYTES);
+      int rc =
+          (int) PosixBindings.Files.STATX.invokeExact(
+              errno, fd, arena.allocateFrom(""), AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
+      if (rc < 0) {
+        throw new NativeCallException("statx(fd " + fd + ")", Errno.of(errno));
+      }
+      long major = Integer.toUnsignedLong(stat.get(ValueLayout.JAVA_INT, STX_DEV_MAJOR));
+      long minor = Integer.toUnsignedLong(stat.get(ValueLayout.JAVA_INT, STX_DEV_MINOR));
+      return new Identity(
+          major << 32 | minor,
+          stat.get(ValueLayout.JAVA_LONG, STX_INO),
+          stat.get(ValueLayout.JAVA_LONG, STX_SIZE));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  private static int checked(int fd, MemorySegment errno, String call, String argument) {
+    if (fd < 0) {
+      throw new NativeCallException(call + "(" + argument + ")", Errno.of(errno));
+    }
+    return fd;
+  }
+}

@@ -1,0 +1,147 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory.ffi;
+
+import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The process's page table as Linux lets it be changed. Addresses are raw; unmapping what is in use ends the process.
+ *
+ * <p>Source: mmap(2), madvise(2), mlock(2). Thread-safe.
+ */
+public final class PageMappings {
+  public static final int PROT_READ = 0x1;
+  public static final int PROT_WRITE = 0x2;
+
+  public static final int MAP_SHARED = 0x01;
+  public static final int MAP_PRIVATE = 0x02;
+  public static final int MAP_ANONYMOUS = 0x20;
+
+  public static final int MADV_HUGEPAGE = 14;
+  public static final int MADV_POPULATE_WRITE = 23;
+
+  private static final long MAP_FAILED = -1;
+  private static final int PAGE_BYTES = queryPageBytes();
+
+  private PageMappings() {}
+
+  /** The size of a base page in bytes. */
+  public static int pageBytes() {
+    return PAGE_BYTES;
+  }
+
+  /**
+   * Maps pages.
+   *
+   * @param bytes length; the kernel rounds it up to whole pages
+   * @param protection of {@code PROT_}
+   * @param flags of {@code MAP_}
+   * @param fd the file, or −1 with {@link #MAP_ANONYMOUS}
+   * @param offset where in the file, in bytes; a multiple of the page size
+   * @return the address
+   * @throws NativeCallException if Linux refuses, for example {@code ENOMEM}
+   */
+  public static long map(long bytes, int protection, int flags, int fd, long offset) {
+    MemorySegment errno = Errno.capture();
+    long address;
+    try {
+      address = (long) PosixBindings.Mappings.MMAP.invokeExact(errno, 0L, bytes, protection, flags, fd, offset);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (address == MAP_FAILED) {
+      throw new NativeCallException(
+          "mmap(" + bytes + " bytes, fd " + fd + ", offset " + offset + ")", Errno.of(errno));
+    }
+    return address;
+  }
+
+  /**
+   * Unmaps whole pages.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EINVAL} for an address inside a page
+   */
+  public static void unmap(long address, long bytes) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Mappings.MUNMAP.invokeExact(errno, address, bytes);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw failed("munmap", address, bytes, errno);
+    }
+  }
+
+  /**
+   * Advises the kernel.
+   *
+   * @param advice of {@code MADV_}
+   * @return 0, or the error number: advice is optional, so the caller decides what a refusal means
+   */
+  public static int advise(long address, long bytes, int advice) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Mappings.MADVISE.invokeExact(errno, address, bytes, advice);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    return rc < 0 ? Errno.of(errno) : 0;
+  }
+
+  /**
+   * Keeps pages in memory until {@link #unlock}.
+   *
+   * @throws NativeCallException if Linux refuses: {@code ENOMEM} or {@code EPERM} mean that {@code ulimit -l} is too low
+   */
+  public static void lock(long address, long bytes) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Mappings.MLOCK.invokeExact(errno, address, bytes);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw failed("mlock", address, bytes, errno);
+    }
+  }
+
+  /**
+   * Undoes {@link #lock}.
+   *
+   * @throws NativeCallException if Linux refuses
+   */
+  public static void unlock(long address, long bytes) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Mappings.MUNLOCK.invokeExact(errno, address, bytes);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw failed("munlock", address, bytes, errno);
+    }
+  }
+
+  private static NativeCallException failed(String call, long address, long bytes, MemorySegment errno) {
+    return new NativeCallException(
+        call + "(0x" + Long.toHexString(address) + ", " + bytes + " bytes)", Errno.of(errno));
+  }
+
+  private static int queryPageBytes() {
+    try {
+      return (int) PosixBindings.Mappings.GETPAGESIZE.invokeExact();
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+}
