@@ -9,4 +9,12 @@
  */
 module dev.hawser.metadata {
   requires static org.jspecify;
+  requires com.fasterxml.jackson.core;
+  requires com.fasterxml.jackson.databind;
+  requires com.github.benmanes.caffeine;
+  requires io.netty.codec;
+  requires io.netty.codec.http;
+  requires io.vertx.core;
+
+  exports dev.hawser.metadata;
 }

@@ -1,0 +1,229 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata;
+
+import java.time.Duration;
+
+/**
+ * How a metadata service runs.
+ *
+ * @param host to listen on: a name or an address; nothing but loopback by default
+ * @param port to listen on; 0 takes a free one
+ * @param eventLoops threads that serve requests
+ * @param maxBlobBytes of one publication
+ * @param maxAgents entries
+ * @param maxStoredBytes all entries together
+ * @param historyEvents events that a watch can resume over
+ * @param maxConnections open at once
+ * @param maxWatchers open at once
+ * @param watchKeepalive between two signs of life on a watch
+ * @param requestTimeout within which a request has to arrive, head and body
+ * @param idleTimeout after which a connection without a request is closed
+ * @param shutdownGrace how long requests that run may take when the service closes
+ */
+public record MetadataConfig(
+    String host,
+    int port,
+    int eventLoops,
+    int maxBlobBytes,
+    int maxAgents,
+    long maxStoredBytes,
+    int historyEvents,
+    int maxConnections,
+    int maxWatchers,
+    Duration watchKeepalive,
+    Duration requestTimeout,
+    Duration idleTimeout,
+    Duration shutdownGrace) {
+
+  /** Largest value of {@link #maxBlobBytes}, bytes. */
+  public static final int LARGEST_BLOB = 64 << 20;
+
+  private static final MetadataConfig DEFAULTS =
+      new MetadataConfig(
+          "127.0.0.1",
+          0,
+          1,
+          8 << 20,
+          100_000,
+          1L << 30,
+          16_384,
+          16_384,
+          10_000,
+          Duration.ofSeconds(15),
+          Duration.ofSeconds(10),
+          Duration.ofSeconds(60),
+          Duration.ofSeconds(5));
+
+  /**
+   * Checks the limits.
+   *
+   * @throws IllegalArgumentException when a value is out of its limits
+   */
+  public MetadataConfig {
+    within("port", port, 0, 65_535);
+    within("eventLoops", eventLoops, 1, 256);
+    within("maxBlobBytes", maxBlobBytes, 1, LARGEST_BLOB);
+    within("maxAgents", maxAgents, 1, 10_000_000);
+    within("maxStoredBytes", maxStoredBytes, 1, 1L << 40);
+    within("historyEvents", historyEvents, 1, 1 << 24);
+    within("maxConnections", maxConnections, 1, 1_000_000);
+    within("maxWatchers", maxWatchers, 1, 1_000_000);
+    within("watchKeepalive", watchKeepalive.toMillis(), 10, 3_600_000);
+    within("requestTimeout", requestTimeout.toMillis(), 10, 3_600_000);
+    within("idleTimeout", idleTimeout.toMillis(), 10, 86_400_000);
+    within("shutdownGrace", shutdownGrace.toMillis(), 0, 3_600_000);
+  }
+
+  private static void within(String name, long value, long min, long max) {
+    if (value < min || value > max) {
+      throw new IllegalArgumentException(name + " is " + value + "; give " + min + " to " + max);
+    }
+  }
+
+  /** 127.0.0.1, a free port, entries in memory. */
+  public static MetadataConfig defaults() {
+    return DEFAULTS;
+  }
+
+  /** A builder that begins with the defaults. */
+  public static Builder builder() {
+    return new Builder(DEFAULTS);
+  }
+
+  /** Collects values. Not safe for use by several threads. */
+  public static final class Builder {
+    private String host;
+    private int port;
+    private int eventLoops;
+    private int maxBlobBytes;
+    private int maxAgents;
+    private long maxStoredBytes;
+    private int historyEvents;
+    private int maxConnections;
+    private int maxWatchers;
+    private Duration watchKeepalive;
+    private Duration requestTimeout;
+    private Duration idleTimeout;
+    private Duration shutdownGrace;
+
+    private Builder(MetadataConfig from) {
+      host = from.host;
+      port = from.port;
+      eventLoops = from.eventLoops;
+      maxBlobBytes = from.maxBlobBytes;
+      maxAgents = from.maxAgents;
+      maxStoredBytes = from.maxStoredBytes;
+      historyEvents = from.historyEvents;
+      maxConnections = from.maxConnections;
+      maxWatchers = from.maxWatchers;
+      watchKeepalive = from.watchKeepalive;
+      requestTimeout = from.requestTimeout;
+      idleTimeout = from.idleTimeout;
+      shutdownGrace = from.shutdownGrace;
+    }
+
+    /** {@link MetadataConfig#host}. */
+    public Builder host(String value) {
+      host = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#port}. */
+    public Builder port(int value) {
+      port = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#eventLoops}. */
+    public Builder eventLoops(int value) {
+      eventLoops = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#maxBlobBytes}. */
+    public Builder maxBlobBytes(int value) {
+      maxBlobBytes = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#maxAgents}. */
+    public Builder maxAgents(int value) {
+      maxAgents = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#maxStoredBytes}. */
+    public Builder maxStoredBytes(long value) {
+      maxStoredBytes = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#historyEvents}. */
+    public Builder historyEvents(int value) {
+      historyEvents = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#maxConnections}. */
+    public Builder maxConnections(int value) {
+      maxConnections = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#maxWatchers}. */
+    public Builder maxWatchers(int value) {
+      maxWatchers = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#watchKeepalive}. */
+    public Builder watchKeepalive(Duration value) {
+      watchKeepalive = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#requestTimeout}. */
+    public Builder requestTimeout(Duration value) {
+      requestTimeout = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#idleTimeout}. */
+    public Builder idleTimeout(Duration value) {
+      idleTimeout = value;
+      return this;
+    }
+
+    /** {@link MetadataConfig#shutdownGrace}. */
+    public Builder shutdownGrace(Duration value) {
+      shutdownGrace = value;
+      return this;
+    }
+
+    /**
+     * What was collected.
+     *
+     * @throws IllegalArgumentException when a value is out of its limits
+     */
+    public MetadataConfig build() {
+      return new MetadataConfig(
+          host,
+          port,
+          eventLoops,
+          maxBlobBytes,
+          maxAgents,
+          maxStoredBytes,
+          historyEvents,
+          maxConnections,
+          maxWatchers,
+          watchKeepalive,
+          requestTimeout,
+          idleTimeout,
+          shutdownGrace);
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata.http;
+
+import static dev.hawser.metadata.store.Envelopes.shown;
+
+import dev.hawser.metadata.store.Envelopes;
+import dev.hawser.metadata.store.Selector;
+import io.vertx.core.Future;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** One request and its answer. Used on its connection's event loop only. */
+final class Exchange {
+  private static final System.Logger LOG = System.getLogger(Exchange.class.getName());
+
+  /** Names in one query. */
+  static final int MAX_NAMES = 1024;
+
+  private final HttpServerRequest request;
+  private final String requestId;
+  private final List<String> parameters;
+
+  /**
+   * @param request as it came
+   * @param requestId in the log and in the answer
+   * @param parameters of the path, decoded, in order
+   */
+  Exchange(HttpServerRequest request, String requestId, List<String> parameters) {
+    this.request = request;
+    this.requestId = requestId;
+    this.parameters = parameters;
+  }
+
+  HttpServerRequest request() {
+    return request;
+  }
+
+  HttpServerResponse response() {
+    return request.response();
+  }
+
+  String requestId() {
+    return requestId;
+  }
+
+  /** The agent's name in the path. */
+  String name() {
+    return Envelopes.name(parameters.getFirst());
+  }
+
+  @Nullable
+  String header(CharSequence name) {
+    return request.headers().get(name);
+  }
+
+  @Nullable
+  String query(String name) {
+    return request.params().get(name);
+  }
+
+  /** The epoch from the header or the query. */
+  long epoch() {
+    String text = header(Names.EPOCH);
+    if (text == null) {
+      text = query("epoch");
+    }
+    if (text == null) {
+      throw Problem.badRequest("epoch is missing; give it in the header Hawser-Epoch or in the query (?epoch=)")
+          .exception();
+    }
+    return Envelopes.epoch(Numbers.unsigned("epoch", text));
+  }
+
+  /** From {@code names} and {@code label} in the query. */
+  Selector selector() {
+    Set<String> names = new HashSet<>();
+    for (String list : request.params().getAll("names")) {
+      for (String name : list.split(",", -1)) {
+        names.add(Envelopes.name(name));
+      }
+    }
+    if (names.size() > MAX_NAMES) {
+      throw Problem.badRequest("names are " + names.size() + "; ask for at most " + MAX_NAMES + " at once").exception();
+    }
+    Set<Map.Entry<String, String>> labels = new HashSet<>();
+    for (String label : request.params().getAll("label")) {
+      int colon = label.indexOf(':');
+      if (colon < 1) {
+        throw Problem.badRequest("label is " + shown(label) + "; write label=key:value").exception();
+      }
+      labels.add(Map.entry(label.substring(0, colon), label.substring(colon + 1)));
+    }
+    return names.isEmpty() && labels.isEmpty() ? Selector.ALL : new Selector(names, labels);
+  }
+
+  /** Whether the client wants the binary form. */
+  boolean wantsBinary() {
+    String accept = header(HttpHeaders.ACCEPT);
+    return accept != null && accept.contains(Names.BINARY);
+  }
+
+  /** Refuses clients that accept nothing that the route offers. */
+  void requireAccepts(String... offered) {
+    String accept = header(HttpHeaders.ACCEPT);
+    if (accept == null) {
+      return;
+    }
+    for (String range : accept.split(",", -1)) {
+      int parameters = range.indexOf(';');
+      String type = (parameters < 0 ? range : range.substring(0, parameters)).strip();
+      for (String offer : offered) {
+        if (type.equals("*/*")
+            || type.equalsIgnoreCase(offer)
+            || (type.endsWith("/*") && offer.startsWith(type.substring(0, type.length() - 1)))) {
+          return;
+        }
+      }
+    }
+    throw Problem.notAcceptable(shown(accept), String.join(" or ", offered)).exception();
+  }
+
+  /** Media type of the body without its parameters, in lower case; empty when there is none. */
+  String contentType() {
+    String type = header(HttpHeaders.CONTENT_TYPE);
+    if (type == null) {
+      return "";
+    }
+    int parameters = type.indexOf(';');
+    return (parameters < 0 ? type : type.substring(0, parameters)).strip().toLowerCase(Locale.ROOT);
+  }
+
+  /** Answers. A client that has gone is none of the service's troubles. */
+  void answer(int status, String contentType, Buffer body) {
+    HttpServerResponse response = response();
+    if (response.ended() || response.closed()) {
+      return;
+    }
+    response.setStatusCode(status);
+    response.putHeader(HttpHeaders.CONTENT_TYPE, contentType);
+    if (request.method().equals(HttpMethod.HEAD)) {
+      response.putHeader(HttpHeaders.CONTENT_LENGTH, Integer.toString(body.length()));
+      end(response.end());
+    } else {
+      end(response.end(body));
+    }
+  }
+
+  /** Answers without a body. */
+  void answer(int status) {
+    HttpServerResponse response = response();
+    if (!response.ended() && !response.closed()) {
+      end(response.setStatusCode(status).end());
+    }
+  }
+
+  private void end(Future<Void> written) {
+    written.onFailure(gone -> LOG.log(System.Logger.Level.DEBUG, "Request {0}: not delivered: {1}", requestId, gone));
+  }
+
+  void answer(Problem problem) {
+    answer(problem, request.path());
+  }
+
+  /** Of a request that could not be read: its path is not one. */
+  void answer(Problem problem, @Nullable String path) {
+    HttpServerResponse response = response();
+    if (response.ended() || response.closed()) {
+      return;
+    }
+    problem.headers().forEach(response::putHeader);
+    response.putHeader(Names.PROBLEM, problem.slug());
+    response.putHeader(Names.DETAIL, ascii(problem.detail()));
+    if (problem.recordedEpoch().isPresent()) {
+      response.putHeader(Names.RECORDED_EPOCH, Long.toUnsignedString(problem.recordedEpoch().getAsLong()));
+    }
+    if (!problem.recordedAddress().isEmpty()) {
+      response.putHeader(Names.RECORDED_ADDRESS, problem.recordedAddress());
+    }
+    answer(problem.status(), Names.PROBLEM_JSON, ProblemJson.write(problem, path, requestId));
+  }
+
+  private static String ascii(String text) {
+    StringBuilder ascii = new StringBuilder(text.length());
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      ascii.append(c < ' ' || c > '~' ? '?' : c);
+    }
+    return ascii.toString();
+  }
+}

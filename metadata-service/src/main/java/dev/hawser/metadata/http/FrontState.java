@@ -1,0 +1,74 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata.http;
+
+import dev.hawser.metadata.store.Envelopes;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/** What the fronts of all event loops share. Safe for use by any thread. */
+public final class FrontState {
+  private static final int MAX_REQUEST_ID = 64;
+
+  private final AtomicInteger connections = new AtomicInteger();
+  private final AtomicInteger watchers = new AtomicInteger();
+  private final AtomicLong requests = new AtomicLong();
+  private final String life = Integer.toHexString(ThreadLocalRandom.current().nextInt());
+  private volatile int port;
+  private volatile boolean draining;
+  private volatile long graceMillis;
+
+  AtomicInteger connections() {
+    return connections;
+  }
+
+  AtomicInteger watchers() {
+    return watchers;
+  }
+
+  void bound(int actualPort) {
+    port = actualPort;
+  }
+
+  /** The port that is listened on; 0 before that. */
+  public int port() {
+    return port;
+  }
+
+  /** From now on the service says that it is not ready; requests that run may take so long. */
+  public void drain(long millis) {
+    graceMillis = millis;
+    draining = true;
+  }
+
+  boolean isDraining() {
+    return draining;
+  }
+
+  long graceMillis() {
+    return graceMillis;
+  }
+
+  /** The client's own, if it is one, else a new one. */
+  String requestId(@Nullable String given) {
+    return given != null && isRequestId(given) ? given : life + "-" + requests.incrementAndGet();
+  }
+
+  private static boolean isRequestId(String text) {
+    if (text.isEmpty() || text.length() > MAX_REQUEST_ID) {
+      return false;
+    }
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (!Envelopes.isAlphanumeric(c) && "._-".indexOf(c) < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

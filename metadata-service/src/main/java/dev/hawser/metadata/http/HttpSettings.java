@@ -1,0 +1,28 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata.http;
+
+/**
+ * What the HTTP side is bounded by.
+ *
+ * @param host to listen on: a name or an address
+ * @param port to listen on; 0 takes a free one
+ * @param maxBlobBytes of one publication
+ * @param maxConnections open at once
+ * @param maxWatchers open at once
+ * @param keepaliveMillis between two signs of life on a watch
+ * @param requestMillis within which a request has to arrive, head and body
+ * @param idleMillis after which a connection without a request is closed
+ */
+public record HttpSettings(
+    String host,
+    int port,
+    int maxBlobBytes,
+    int maxConnections,
+    int maxWatchers,
+    long keepaliveMillis,
+    long requestMillis,
+    long idleMillis) {}

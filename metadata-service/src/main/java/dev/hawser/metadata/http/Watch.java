@@ -1,0 +1,121 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata.http;
+
+import dev.hawser.metadata.store.Event;
+import dev.hawser.metadata.store.EventLog;
+import dev.hawser.metadata.store.Selector;
+import io.vertx.core.buffer.Buffer;
+
+/**
+ * One watcher: a cursor into the log, and a connection. It writes while the connection takes more and otherwise keeps
+ * nothing, so that a slow watcher costs no memory. On its event loop only.
+ */
+final class Watch {
+  private static final int AT_ONCE = 64;
+
+  /** Keep-alives that may find the connection full before the watcher is given up. */
+  private static final int PATIENCE = 3;
+
+  private final EventLog log;
+  private final Selector selector;
+  private final WatchForm form;
+  private final WatchSink sink;
+  private final WatchEncoder encoder;
+  private long cursor;
+  private int stalled;
+  private boolean ended;
+
+  Watch(EventLog log, Selector selector, WatchForm form, WatchSink sink, WatchEncoder encoder) {
+    this.log = log;
+    this.selector = selector;
+    this.form = form;
+    this.sink = sink;
+    this.encoder = encoder;
+  }
+
+  /** Begins now. */
+  void begin() {
+    EventLog.Start present = log.present();
+    cursor = present.cursor();
+    sink.write(form.control("ready", present.revision()));
+  }
+
+  /** Begins after a revision that the watcher has seen. */
+  void resume(long revision) {
+    cursor = log.after(revision);
+    if (cursor != EventLog.LOST) {
+      sink.write(form.control("ready", revision));
+    }
+    pump();
+  }
+
+  /** Writes what there is, as far as the connection takes it. */
+  void pump() {
+    while (!ended && !sink.isFull()) {
+      EventLog.Batch batch = cursor == EventLog.LOST ? null : log.read(cursor, AT_ONCE);
+      if (batch == null || batch.next() == EventLog.LOST) {
+        EventLog.Start present = log.present();
+        cursor = present.cursor();
+        sink.write(form.control("reset", present.revision()));
+        continue;
+      }
+      if (batch.events().isEmpty()) {
+        return;
+      }
+      cursor = batch.next();
+      write(batch);
+    }
+  }
+
+  private void write(EventLog.Batch batch) {
+    Buffer joined = null;
+    Buffer only = null;
+    for (Event event : batch.events()) {
+      if (!selector.accepts(event.name(), event.labels())) {
+        continue;
+      }
+      Buffer encoded = encoder.encode(form, event);
+      if (only == null) {
+        only = encoded;
+      } else {
+        joined = joined == null ? Buffer.buffer().appendBuffer(only) : joined;
+        joined.appendBuffer(encoded);
+      }
+    }
+    if (joined != null) {
+      sink.write(joined);
+    } else if (only != null) {
+      sink.write(only);
+    }
+  }
+
+  void keepAlive() {
+    if (ended) {
+      return;
+    }
+    if (!sink.isFull()) {
+      stalled = 0;
+      sink.writeKeepalive();
+    } else if (++stalled >= PATIENCE) {
+      close();
+      sink.abort();
+    }
+  }
+
+  /** Tells the watcher to go elsewhere. */
+  void sayGoodbye() {
+    if (!ended) {
+      sink.write(form.control("bye", log.lastRevision()));
+      close();
+      sink.end();
+    }
+  }
+
+  void close() {
+    ended = true;
+  }
+}
