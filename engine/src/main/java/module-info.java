@@ -10,4 +10,11 @@
 module dev.hawser.engine {
   requires static org.jspecify;
   requires transitive dev.hawser.memory;
+  requires org.jctools.core;
+
+  exports dev.hawser.engine;
+  exports dev.hawser.engine.spi;
+  exports dev.hawser.engine.bootstrap;
+
+  uses dev.hawser.engine.spi.TransportProvider;
 }

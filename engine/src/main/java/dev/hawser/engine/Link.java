@@ -1,0 +1,76 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine;
+
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.TransferPlan;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The way from this agent, as initiator, to one incarnation of a peer: its session and all its
+ * paths on every rail. It connects by itself in the background and again after a failure, as long
+ * as it is open and the peer's epoch stands. Thread-safe.
+ */
+public interface Link extends AutoCloseable {
+
+  /** What a link is doing. */
+  enum State {
+    /** No path yet, or none any more; attempts go on in the background. */
+    CONNECTING,
+    /** At least one path is up. */
+    UP,
+    /** The peer refused for good, or its epoch is over: every transfer fails with the reason. */
+    REFUSED,
+    /** Closed by the user. */
+    CLOSED
+  }
+
+  /** One path as seen now; for reports and errors. */
+  record PathReport(
+      String transport,
+      String rail,
+      String remoteRail,
+      int path,
+      int generation,
+      boolean up,
+      long bytesAcknowledged,
+      String lastFault) {}
+
+  String peer();
+
+  /** The peer's epoch that this link belongs to. */
+  long peerEpoch();
+
+  State state();
+
+  /**
+   * Waits until a path is up.
+   *
+   * @throws LinkException if the peer refused, or the time is over; the message has each path's own
+   *     reason
+   */
+  void awaitUp(Duration timeout);
+
+  /** Every path. */
+  List<PathReport> paths();
+
+  /** By transport name, why it is not used for this peer: never silent about a downgrade. */
+  Map<String, String> unused();
+
+  /**
+   * Makes a transfer that can be posted again and again, one post at a time.
+   *
+   * @param plan its bytes; both sides resolved against regions. A plan of no bytes carries only a
+   *     notification
+   */
+  Transfer prepare(DataRequest.Op op, TransferPlan plan);
+
+  /** Fails what is under way, settles local memory, says CLOSE to the peer. */
+  @Override
+  void close();
+}

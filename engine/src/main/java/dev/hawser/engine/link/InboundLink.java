@@ -1,0 +1,740 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import dev.hawser.engine.InboundHandler;
+import dev.hawser.engine.InboundNotification;
+import dev.hawser.engine.bootstrap.Hello;
+import dev.hawser.engine.bootstrap.HelloReply;
+import dev.hawser.engine.bootstrap.Refusal;
+import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.spi.Connection;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.wire.MessageReader;
+import dev.hawser.engine.wire.MessageType;
+import dev.hawser.engine.wire.MessageWriter;
+import dev.hawser.engine.wire.TargetState;
+import dev.hawser.engine.wire.WireException;
+import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jctools.queues.MessagePassingQueue;
+import org.jctools.queues.atomic.MpscUnboundedAtomicArrayQueue;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The target's side of a link: one per initiator's name. It delivers each transfer once, fences
+ * what it is asked to fence, and ends the session when the initiator is silent for its lease.
+ */
+public final class InboundLink {
+
+  private enum State {
+    /** No session: the next HELLO begins one. */
+    IDLE,
+    /** A session is up. */
+    ACTIVE,
+    /** The session is over and is being fenced, path by path. */
+    LAPSING
+  }
+
+  private record Waiting(Hello hello, HelloReply reply) {}
+
+  private final LinkHost host;
+  private final LinkSettings settings;
+  private final TargetRules rules;
+  private final InboundHandler handler;
+  private final String initiator;
+  private final long localEpoch;
+  private final MessagePassingQueue<Runnable> mailbox =
+      new MpscUnboundedAtomicArrayQueue<>(256);
+
+  private State state = State.IDLE;
+  private long initiatorEpoch;
+  private int session;
+  private String lapseReason = "";
+  private boolean mentioned;
+  private final List<InboundGeneration> generations = new ArrayList<>();
+  private final List<InboundGeneration> strays = new ArrayList<>();
+  private final Set<Integer> fenced = new HashSet<>();
+  private final Set<Integer> used = new HashSet<>();
+  private final List<Waiting> waiting = new ArrayList<>();
+  private TransferWindow<InboundTransfer> window = new TransferWindow<>(0);
+  private final ArrayDeque<InboundTransfer> pool = new ArrayDeque<>();
+
+  private final MessageWriter writer = new MessageWriter();
+  private final MessageReader reader = new MessageReader();
+  private final AtomicInteger unconsumed = new AtomicInteger();
+  private final AtomicInteger consumed = new AtomicInteger();
+  private int grantBase;
+  private int grantSaid;
+
+  private long now;
+  private long lastHeard;
+  private long nextEvent;
+
+  /** The target's side for one initiator; idle until its first HELLO. */
+  public InboundLink(
+      LinkHost host,
+      LinkSettings settings,
+      InboundHandler handler,
+      String initiator,
+      long localEpoch) {
+    this(host, settings, TargetRules.PROTOCOL, handler, initiator, localEpoch);
+  }
+
+  InboundLink(
+      LinkHost host,
+      LinkSettings settings,
+      TargetRules rules,
+      InboundHandler handler,
+      String initiator,
+      long localEpoch) {
+    this.host = host;
+    this.settings = settings;
+    this.rules = rules;
+    this.handler = handler;
+    this.initiator = initiator;
+    this.localEpoch = localEpoch;
+    this.now = host.nanoTime();
+    this.nextEvent = now;
+  }
+
+  // ------------------------------------------------------------------ any thread
+
+  public String initiator() {
+    return initiator;
+  }
+
+  /** A HELLO of this initiator; answered by the owner, perhaps later. */
+  public void hello(Hello hello, HelloReply reply) {
+    tell(() -> decide(hello, reply));
+  }
+
+  /** The welcomed generation is connected. */
+  public void connected(Hello hello, Welcome welcome, Connection connection) {
+    tell(() -> join(hello, welcome, connection));
+  }
+
+  /** Ends the session; {@code done} runs when it is completely fenced. */
+  public void end(String reason, Runnable done) {
+    tell(
+        () -> {
+          if (state != State.IDLE || !strays.isEmpty()) {
+            whenIdle.add(done);
+            for (InboundGeneration g : generations) {
+              if (g.state == InboundGeneration.State.OPEN) {
+                g.connection.postMessage(
+                    0, writer.close(session, reason.getBytes(StandardCharsets.UTF_8)));
+                g.connection.flushPosted();
+                g.connection.poll(g);
+              }
+            }
+            lapse(reason);
+          } else {
+            done.run();
+          }
+        });
+  }
+
+  private final List<Runnable> whenIdle = new ArrayList<>();
+
+  private void tell(Runnable command) {
+    mailbox.offer(command);
+    host.wake();
+  }
+
+  // ------------------------------------------------------------------ the owner's work
+
+  /**
+   * Moves everything that can move.
+   *
+   * @return how much was done
+   */
+  public int doWork() {
+    now = host.nanoTime();
+    int work = 0;
+    for (Runnable command = mailbox.poll(); command != null; command = mailbox.poll()) {
+      command.run();
+      work++;
+    }
+    for (int i = 0; i < generations.size(); i++) {
+      InboundGeneration g = generations.get(i);
+      if (g.state == InboundGeneration.State.FENCED) {
+        continue;
+      }
+      work += g.connection.poll(g);
+      long progress = g.connection.progress();
+      if (progress != g.lastProgress) {
+        g.lastProgress = progress;
+        if (state == State.ACTIVE) {
+          lastHeard = now;
+        }
+      }
+      g.connection.flushPosted();
+    }
+    work += finishFences();
+    work += closeStrays();
+    if (state == State.ACTIVE) {
+      sayCredit();
+      if (now - nextEvent >= 0) {
+        nextEvent = lastHeard + settings.leaseNanos() + 1;
+        if (now - lastHeard > settings.leaseNanos()) {
+          lapse(
+              "%s gave no sign of life for %d ms"
+                  .formatted(initiator, (now - lastHeard) / 1_000_000));
+          work++;
+        }
+      }
+    } else if (state == State.LAPSING) {
+      work += finishLapse();
+    }
+    return work;
+  }
+
+  /** When {@link #doWork} must be called again even if nothing happens. */
+  public long nextTimer() {
+    return switch (state) {
+      case ACTIVE -> nextEvent;
+      case LAPSING -> now + 1_000_000;
+      case IDLE -> strays.isEmpty() ? now + settings.leaseNanos() : now + 1_000_000;
+    };
+  }
+
+  /** True if the owner should look again soon without being woken. */
+  public boolean isBusy() {
+    return !mailbox.isEmpty() || state == State.LAPSING || !strays.isEmpty();
+  }
+
+  /** True if nothing is held for this initiator. */
+  public boolean isIdle() {
+    return state == State.IDLE && strays.isEmpty() && mailbox.isEmpty();
+  }
+
+  /** Asks every connection to wake the owner; false if one has something already. */
+  public boolean arm() {
+    if (!mailbox.isEmpty()) {
+      return false;
+    }
+    for (int i = 0; i < generations.size(); i++) {
+      InboundGeneration g = generations.get(i);
+      if (g.state != InboundGeneration.State.FENCED && !g.connection.arm()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ------------------------------------------------------------------ sessions
+
+  private void decide(Hello hello, HelloReply reply) {
+    if (hello.initiatorEpoch() < initiatorEpoch) {
+      reply.refuse(
+          new Refusal(
+              Refusal.Code.SUPERSEDED,
+              "a newer incarnation of %s is known here: epoch %d, not %d"
+                  .formatted(initiator, initiatorEpoch, hello.initiatorEpoch())));
+      return;
+    }
+    boolean newEpoch = hello.initiatorEpoch() > initiatorEpoch;
+    // an older session than ours is a HELLO that was overtaken: it may join; 0 wants a new one
+    if (state == State.ACTIVE && (newEpoch || hello.session() == 0)) {
+      lapse(
+          newEpoch
+              ? "%s restarted with epoch %d".formatted(initiator, hello.initiatorEpoch())
+              : initiator + " began a new session");
+    }
+    if (state == State.LAPSING && !rules.answerHelloBeforeFenced()) {
+      waiting.add(new Waiting(hello, reply));
+      return;
+    }
+    answer(hello, reply);
+  }
+
+  private void answer(Hello hello, HelloReply reply) {
+    if (hello.initiatorEpoch() < initiatorEpoch) {
+      decide(hello, reply);
+      return;
+    }
+    if (hello.initiatorEpoch() > initiatorEpoch) {
+      initiatorEpoch = hello.initiatorEpoch();
+      window = new TransferWindow<>(hello.firstTransfer());
+      session = 0;
+    }
+    if (state == State.IDLE || (state == State.LAPSING && rules.answerHelloBeforeFenced())) {
+      beginSession();
+    }
+    if (!used.add(hello.key().packed())) {
+      reply.refuse(
+          new Refusal(
+              Refusal.Code.STALE_GENERATION,
+              "path generation %s was used before in session %d".formatted(hello.key(), session)));
+      return;
+    }
+    reply.welcome(
+        new Welcome(
+            localEpoch, session, (int) (settings.leaseNanos() / 1_000_000), notificationLimit()));
+  }
+
+  private void beginSession() {
+    session++;
+    state = State.ACTIVE;
+    fenced.clear();
+    used.clear();
+    lastHeard = now;
+    nextEvent = now;
+    mentioned = false;
+    grantBase = settings.notificationCredits() - unconsumed.get();
+    consumed.set(0);
+    grantSaid = grantBase;
+  }
+
+  private void join(Hello hello, Welcome welcome, Connection connection) {
+    InboundGeneration g =
+        new InboundGeneration(this, hello.key(), welcome.session(), connection);
+    connection.attach(host.waitSet());
+    boolean late =
+        state != State.ACTIVE
+            || welcome.session() != session
+            || hello.initiatorEpoch() != initiatorEpoch
+            || fenced.contains(hello.key().packed());
+    if (late) {
+      connection.abort();
+      g.state = InboundGeneration.State.FENCING;
+      strays.add(g);
+      return;
+    }
+    g.lastProgress = connection.progress();
+    lastHeard = now;
+    generations.add(g);
+  }
+
+  private int closeStrays() {
+    int work = 0;
+    for (int i = strays.size() - 1; i >= 0; i--) {
+      InboundGeneration g = strays.get(i);
+      work += g.connection.poll(g);
+      if (g.connection.drained()) {
+        g.connection.close();
+        strays.remove(i);
+        work++;
+      }
+    }
+    return work;
+  }
+
+  /** The session ends by our own decision: everything of it is fenced before anyone is told. */
+  private void lapse(String reason) {
+    if (state != State.ACTIVE) {
+      return;
+    }
+    state = State.LAPSING;
+    lapseReason = reason;
+    if (!rules.processReceivedOnLapse()) {
+      abortOpen(); // only a planted fault gives up before what was received is processed
+    }
+    for (InboundGeneration g : generations) {
+      startFence(g);
+    }
+  }
+
+  private int finishLapse() {
+    for (InboundGeneration g : generations) {
+      if (g.state != InboundGeneration.State.FENCED) {
+        return 0;
+      }
+    }
+    generations.clear();
+    state = State.IDLE;
+    abortOpen();
+    if (!mentioned) {
+      mentioned = true;
+      host.log(Level.INFO, "session %d of %s is over: %s".formatted(session, initiator, lapseReason));
+    }
+    handler.peerLost(initiator, initiatorEpoch, lapseReason);
+    List<Runnable> told = List.copyOf(whenIdle);
+    whenIdle.clear();
+    told.forEach(Runnable::run);
+    List<Waiting> answered = List.copyOf(waiting);
+    waiting.clear();
+    for (Waiting w : answered) {
+      if (state == State.ACTIVE && w.hello().initiatorEpoch() > initiatorEpoch) {
+        decide(w.hello(), w.reply());
+      } else {
+        answer(w.hello(), w.reply());
+      }
+    }
+    return 1;
+  }
+
+  /** What the session did not deliver is never delivered: its application is told. */
+  private void abortOpen() {
+    window.forEach(
+        t -> {
+          if (t.state == TargetState.OPEN) {
+            t.state = TargetState.ABORTED;
+            handler.aborted(initiator, initiatorEpoch, t.number, t.requestId());
+          }
+        });
+  }
+
+  // ------------------------------------------------------------------ fences
+
+  void broke(InboundGeneration g, PathFault fault) {
+    if (g.state != InboundGeneration.State.OPEN) {
+      return;
+    }
+    g.state = InboundGeneration.State.BROKEN;
+    if (fault.kind() == PathFault.Kind.PROTOCOL) {
+      host.log(Level.WARNING, "%s from %s: %s".formatted(g, initiator, fault.detail()));
+    }
+    g.connection.abort();
+  }
+
+  private void startFence(InboundGeneration g) {
+    if (g.state == InboundGeneration.State.OPEN || g.state == InboundGeneration.State.BROKEN) {
+      g.state = InboundGeneration.State.FENCING;
+      g.connection.abort();
+    }
+  }
+
+  private int finishFences() {
+    int work = 0;
+    for (int i = generations.size() - 1; i >= 0; i--) {
+      InboundGeneration g = generations.get(i);
+      if (g.state == InboundGeneration.State.FENCING && isQuiet(g)) {
+        g.state = InboundGeneration.State.FENCED;
+        fenced.add(g.key.packed());
+        if (g.connection.drained()) {
+          g.connection.close();
+        } else {
+          strays.add(g); // only a planted fault leaves it undrained
+        }
+        if (state == State.ACTIVE) {
+          generations.remove(i);
+        }
+        completeAll();
+        InboundGeneration asked = g.askedOn;
+        if (asked != null) {
+          say(asked, writer.fenceAck(session, g.key.packed()));
+        }
+        work++;
+      }
+    }
+    return work;
+  }
+
+  private boolean isQuiet(InboundGeneration g) {
+    return g.connection.drained()
+        || !rules.drainBeforeFenceAck()
+        || (state == State.LAPSING
+            && (!rules.waitForMappedPeer() || !rules.processReceivedOnLapse()));
+  }
+
+  private void fence(InboundGeneration over, int packedKey) {
+    for (int i = 0; i < generations.size(); i++) {
+      InboundGeneration g = generations.get(i);
+      if (g.key.packed() == packedKey) {
+        g.askedOn = over;
+        startFence(g);
+        return; // answered when it is fenced
+      }
+    }
+    fenced.add(packedKey); // fenced before, or it never came about: then it must not any more
+    completeAll();
+    say(over, writer.fenceAck(session, packedKey));
+  }
+
+  // ------------------------------------------------------------------ transfers
+
+  void flushArrived(InboundGeneration g, long carried, boolean abort) {
+    if (g.session != session) {
+      return;
+    }
+    long number = number(carried);
+    InboundTransfer t = entry(number);
+    if (t == null) {
+      return;
+    }
+    if (abort) {
+      t.flushArrived(g.key.packed());
+    } else {
+      t.commitArrived(g.key.packed());
+    }
+    complete(t, g);
+  }
+
+  /** NICs carry 31 bits of a transfer's number: the nearest one to the window is meant. */
+  private long number(long carried) {
+    long base = window.base();
+    int difference = ((int) carried - (int) base) << 1 >> 1;
+    return base + difference;
+  }
+
+  void refused(long number) {
+    InboundTransfer t = entry(number);
+    if (t != null) {
+      t.refusedChunk = true;
+    }
+  }
+
+  private @Nullable InboundTransfer entry(long number) {
+    if (window.isClosed(number)) {
+      return null;
+    }
+    if (window.isTooFar(number)) {
+      throw new WireException(
+          "transfer %d is too far ahead of %d".formatted(number, window.base()));
+    }
+    InboundTransfer t = window.get(number);
+    if (t == null) {
+      t = pool.poll();
+      if (t == null) {
+        t = new InboundTransfer();
+      }
+      t.reset(number);
+      window.put(number, t);
+    }
+    return t;
+  }
+
+  private void closeBelow(long number) {
+    if (number - window.base() <= 0) {
+      return;
+    }
+    if (number - window.base() > TransferWindow.MAX_SPAN) {
+      window.closeBelow(number);
+      return;
+    }
+    for (long n = window.base(); n - number < 0 && n - window.end() < 0; n++) {
+      InboundTransfer t = window.get(n);
+      if (t != null) {
+        pool.add(t);
+      }
+    }
+    window.closeBelow(number);
+  }
+
+  void received(InboundGeneration g, ByteBuffer message) {
+    MessageType type = reader.read(message);
+    if (reader.session() != session || g.session != session) {
+      return;
+    }
+    switch (type) {
+      case HEARTBEAT -> {
+        closeBelow(reader.closedBelow());
+        say(g, writer.heartbeatAck(session, notificationLimit()));
+      }
+      case RECORD -> {
+        closeBelow(reader.closedBelow());
+        InboundTransfer t = entry(reader.transfer());
+        if (t != null && !t.hasRecord() && t.state == TargetState.OPEN) {
+          t.record(reader);
+        }
+        if (t != null) {
+          complete(t, g);
+        }
+      }
+      case ABORT -> {
+        closeBelow(reader.closedBelow());
+        InboundTransfer t = entry(reader.transfer());
+        if (t != null) {
+          t.abort(reader);
+          complete(t, g);
+        }
+      }
+      case FENCE -> fence(g, reader.packedKey());
+      case QUERY ->
+        say(
+            g,
+            writer.state(
+                session, reader.transfer(), stateOf(reader.transfer(), reader.ranIn())));
+      case CLOSE -> lapse(initiator + " closed: " + reader.reason());
+      default -> throw new WireException(type + " arrived at the target");
+    }
+  }
+
+  private TargetState stateOf(long number, int ranIn) {
+    if (window.isClosed(number)) {
+      return TargetState.DELIVERED; // closed means settled; the initiator does not ask any more
+    }
+    InboundTransfer t = window.get(number);
+    if (t != null) {
+      return t.state;
+    }
+    return ranIn == session ? TargetState.OPEN : TargetState.ABORTED;
+  }
+
+  private void completeAll() {
+    window.forEach(t -> complete(t, null));
+  }
+
+  private void complete(InboundTransfer t, @Nullable InboundGeneration g) {
+    if (t.state != TargetState.OPEN) {
+      if (g != null && (t.hasRecord() || t.hasAbort())) {
+        sayState(t, g); // a repeated record or abort: say it again
+      }
+      return;
+    }
+    if (t.hasRecord() && !t.refusedChunk && isComplete(t)) {
+      deliver(t);
+      sayState(t, g);
+    } else if (t.hasAbort() && isFlushed(t)) {
+      t.state = TargetState.ABORTED;
+      handler.aborted(initiator, initiatorEpoch, t.number, t.requestId());
+      sayState(t, g);
+    }
+  }
+
+  private boolean isComplete(InboundTransfer t) {
+    int covered = 0;
+    for (int i = 0; i < t.namedCount(); i++) {
+      int key = t.named(i);
+      covered += t.commitArrivedOn(key) || fenced.contains(key) ? 1 : 0;
+    }
+    return rules.complete(t.namedCount(), covered, t.arrivals);
+  }
+
+  private boolean isFlushed(InboundTransfer t) {
+    for (int i = 0; i < t.abortNamedCount(); i++) {
+      int key = t.abortNamed(i);
+      if (!t.flushArrivedOn(key) && !fenced.contains(key) && rules.abortWaitsForFlush()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void deliver(InboundTransfer t) {
+    t.state = TargetState.DELIVERED;
+    switch (t.kind()) {
+      case FLUSH -> {}
+      case COUNT -> handler.counted(initiator, initiatorEpoch, t.counter(), t.requestId());
+      case NOTIFICATION -> {
+        unconsumed.incrementAndGet();
+        handler.notification(
+            new Delivered(initiator, initiatorEpoch, t.number, t.requestId(), t.payload()));
+      }
+    }
+    if (!rules.rememberDelivered()) {
+      window.remove(t.number); // only a planted fault forgets what it delivered
+    }
+  }
+
+  private void sayState(InboundTransfer t, @Nullable InboundGeneration g) {
+    InboundGeneration over = g != null && g.state == InboundGeneration.State.OPEN ? g : anyOpen();
+    if (over != null) {
+      say(over, writer.state(session, t.number, t.state));
+    }
+  }
+
+  private @Nullable InboundGeneration anyOpen() {
+    for (int i = 0; i < generations.size(); i++) {
+      if (generations.get(i).state == InboundGeneration.State.OPEN) {
+        return generations.get(i);
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Says something; what is lost with its path is asked for again by the initiator, and what finds
+   * no room is a reason to give the path up: it does not take anything any more.
+   */
+  private void say(InboundGeneration wanted, ByteBuffer message) {
+    InboundGeneration over =
+        wanted.state == InboundGeneration.State.OPEN ? wanted : anyOpen();
+    if (over == null) {
+      return;
+    }
+    if (!over.connection.postMessage(0, message)) {
+      broke(over, new PathFault(PathFault.Kind.TIMED_OUT, "the initiator takes no messages"));
+    }
+  }
+
+  // ------------------------------------------------------------------ credits
+
+  private int notificationLimit() {
+    return grantBase + consumed.get();
+  }
+
+  private void sayCredit() {
+    int limit = notificationLimit();
+    int news = limit - grantSaid;
+    if (news <= 0 || (news < settings.notificationCredits() / 4 && unconsumed.get() > 0)) {
+      return;
+    }
+    InboundGeneration over = anyOpen();
+    if (over != null) {
+      grantSaid = limit;
+      say(over, writer.credit(session, limit));
+    }
+  }
+
+  private final class Delivered implements InboundNotification {
+    private final String peer;
+    private final long epoch;
+    private final long transfer;
+    private final @Nullable String requestId;
+    private final byte[] payload;
+    private final AtomicBoolean taken = new AtomicBoolean();
+
+    Delivered(
+        String peer, long epoch, long transfer, @Nullable String requestId, byte[] payload) {
+      this.peer = peer;
+      this.epoch = epoch;
+      this.transfer = transfer;
+      this.requestId = requestId;
+      this.payload = payload;
+    }
+
+    @Override
+    public String peer() {
+      return peer;
+    }
+
+    @Override
+    public long peerEpoch() {
+      return epoch;
+    }
+
+    @Override
+    public long transfer() {
+      return transfer;
+    }
+
+    @Override
+    public @Nullable String requestId() {
+      return requestId;
+    }
+
+    @Override
+    public byte[] payload() {
+      return payload;
+    }
+
+    @Override
+    public void consumed() {
+      if (taken.compareAndSet(false, true)) {
+        unconsumed.decrementAndGet();
+        consumed.incrementAndGet();
+      }
+    }
+  }
+
+  /** For tests: what is still held. */
+  String holdings() {
+    return "%s session=%d generations=%s strays=%s window=[%d,%d) unconsumed=%d"
+        .formatted(
+            state, session, generations, strays, window.base(), window.end(), unconsumed.get());
+  }
+}

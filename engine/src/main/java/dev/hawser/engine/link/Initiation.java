@@ -1,0 +1,1062 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import dev.hawser.engine.GrantCheck;
+import dev.hawser.engine.Transfer.RemoteState;
+import dev.hawser.engine.TransferEnd;
+import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.engine.TransferEnd.Notified;
+import dev.hawser.engine.link.TransferState.Phase;
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.TargetState;
+import dev.hawser.memory.BlockPairs;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the initiator does with its transfers: claims and posts their chunks, takes them through
+ * commit, and ends them. Owned by the link's owner.
+ */
+final class Initiation {
+  private final OutboundLink link;
+  private final LinkHost host;
+  private final LinkSettings settings;
+  private final InitiatorRules rules;
+
+  /** Posted by the user, waiting for a path or for room in the window. */
+  private final ArrayDeque<TransferState> queued = new ArrayDeque<>();
+
+  /** Have bytes to claim; served in turn. */
+  private final ArrayDeque<TransferState> sending = new ArrayDeque<>();
+
+  /** Something happened to them. */
+  private final ArrayDeque<TransferState> ready = new ArrayDeque<>();
+
+  /** Waiting for a notification credit, in order. */
+  private final ArrayDeque<TransferState> creditWaiters = new ArrayDeque<>();
+
+  private final List<TransferState> active = new ArrayList<>();
+  private final List<TransferState> scratchList = new ArrayList<>();
+  private int notificationsSent;
+  private int notificationLimit;
+  private long nextDeadline;
+  private boolean haveDeadline;
+
+  Initiation(OutboundLink link, LinkHost host, LinkSettings settings, InitiatorRules rules) {
+    this.link = link;
+    this.host = host;
+    this.settings = settings;
+    this.rules = rules;
+  }
+
+  boolean isBusy() {
+    return !active.isEmpty() || !queued.isEmpty();
+  }
+
+  boolean wantsPump() {
+    return !sending.isEmpty() || !queued.isEmpty();
+  }
+
+  // ------------------------------------------------------------------ begin
+
+  /** The user posted it, or wants it cancelled. */
+  void signalled(TransferState t) {
+    if (!t.isActive()) {
+      return; // cancelled after its end
+    }
+    if (!t.begun) {
+      if (!t.inQueue) {
+        t.inQueue = true;
+        t.queued();
+        queued.add(t);
+        deadlineAt(t.deadline);
+      }
+      if (t.cancelRequested()) {
+        queued.remove(t);
+        t.inQueue = false;
+        t.finish(new TransferEnd.Cancelled(), RemoteState.NOT_APPLICABLE);
+      } else if (link.isClosed()) {
+        queued.remove(t);
+        failQueued(t, Cause.CLOSED, "the link to " + link.peer() + " is closed");
+      }
+      return;
+    }
+    if (t.cancelRequested() && !t.closing) {
+      close(t, null, "cancelled", null, null, -1);
+    }
+  }
+
+  private void failQueued(TransferState t, Cause cause, String why) {
+    t.inQueue = false;
+    t.finish(
+        link.failure(cause, why, null, null, -1, Notified.NO), RemoteState.NOT_APPLICABLE);
+  }
+
+  private void beginQueued() {
+    while (!queued.isEmpty()
+        && link.upCount() > 0
+        && !link.window().isTooFar(link.nextTransferNumber())) {
+      TransferState t = queued.remove();
+      t.inQueue = false;
+      t.begun = true;
+      t.begin(link.takeTransferNumber(), link.session());
+      link.window().put(t.id(), t);
+      t.activeIndex = active.size();
+      active.add(t);
+      if (t.plan().totalBytes() > 0) {
+        toSending(t);
+      } else {
+        wake(t);
+      }
+    }
+  }
+
+  private void toSending(TransferState t) {
+    if (!t.inSending) {
+      t.inSending = true;
+      sending.add(t);
+    }
+  }
+
+  void wake(TransferState t) {
+    if (!t.inReady) {
+      t.inReady = true;
+      ready.add(t);
+    }
+  }
+
+  void wakeAllActive() {
+    for (int i = 0; i < active.size(); i++) {
+      wake(active.get(i));
+    }
+  }
+
+  void pathUp() {
+    for (int i = 0; i < active.size(); i++) {
+      TransferState t = active.get(i);
+      wake(t);
+      if (t.phase == Phase.DATA && !t.closing && !t.orphan && !t.allClaimed()) {
+        toSending(t);
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------ data phase
+
+  /** Posts what paths have room for, one chunk per transfer in turn. */
+  int pump() {
+    beginQueued();
+    int posted = 0;
+    int idle = 0;
+    while (!sending.isEmpty() && idle < sending.size()) {
+      TransferState t = sending.remove();
+      if (!maySend(t)) {
+        t.inSending = false;
+        continue;
+      }
+      if (postNext(t)) {
+        posted++;
+        idle = 0;
+        if (t.allClaimed()) {
+          t.inSending = false;
+          chainIfPossible(t);
+        } else {
+          sending.add(t);
+        }
+      } else {
+        idle++;
+        sending.add(t);
+      }
+    }
+    return posted;
+  }
+
+  private static boolean maySend(TransferState t) {
+    return t.isActive() && t.phase == Phase.DATA && !t.closing && !t.orphan && !t.allClaimed();
+  }
+
+  private boolean postNext(TransferState t) {
+    boolean replay = t.hasReplay();
+    long position = replay ? t.replayPosition() : t.claimed;
+    long remaining = replay ? t.replayLength() : t.plan().totalBytes() - t.claimed;
+    PathGeneration g = choose(remaining);
+    if (g == null) {
+      return false;
+    }
+    int room = g.room();
+    if (room <= 0) {
+      return false;
+    }
+    long length = fit(t, position, chunk(g, remaining), room);
+    if (!g.postChunk(t, position, length, link.now())) {
+      return false;
+    }
+    t.outstanding++;
+    t.carried.add(g.index);
+    if (replay) {
+      t.tookReplay(length);
+    } else {
+      t.claimed += length;
+    }
+    return true;
+  }
+
+  /** The path that would be through with a chunk first; null if none has room. */
+  private @Nullable PathGeneration choose(long remaining) {
+    PathGeneration best = null;
+    double bestTime = 0;
+    int tier = bestTier();
+    List<PathGeneration> live = link.live();
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (!g.isUp()
+          || g.path.tierIndex != tier
+          || g.bytesInFlight >= settings.maxBytesInFlight()
+          || g.room() <= 0) {
+        continue;
+      }
+      double time = (g.bytesInFlight + chunk(g, remaining)) / g.path.bandwidth;
+      if (best == null || time < bestTime) {
+        best = g;
+        bestTime = time;
+      }
+    }
+    return best;
+  }
+
+  private int bestTier() {
+    int best = Integer.MAX_VALUE;
+    List<PathGeneration> live = link.live();
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp() && g.path.tierIndex < best) {
+        best = g.path.tierIndex;
+      }
+    }
+    return best;
+  }
+
+  /**
+   * A path's share of what remains: small enough that a slow path does not hold back the tail; all
+   * of it where there is only one path to choose from.
+   */
+  private long chunk(PathGeneration g, long remaining) {
+    int max = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
+    int candidates = 0;
+    double sum = 0;
+    List<PathGeneration> live = link.live();
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration other = live.get(i);
+      if (other.isUp() && other.path.tierIndex == g.path.tierIndex) {
+        candidates++;
+        sum += other.path.bandwidth;
+      }
+    }
+    if (candidates <= 1) {
+      return Math.min(remaining, max);
+    }
+    long share = (long) (remaining * (g.path.bandwidth / (4 * sum)));
+    long chunk = Math.max(settings.minChunkBytes(), Math.min(share, max));
+    return Math.min(remaining, chunk);
+  }
+
+  /** Cuts a chunk to the segments that the connection has room for. */
+  private static long fit(TransferState t, long position, long length, int room) {
+    BlockPairs pairs = t.plan().pairs();
+    if (pairs.size() <= room) {
+      return length;
+    }
+    BlockPairs.Cursor cursor = t.fitCursor();
+    cursor.seek(position);
+    long fits = 0;
+    for (int segments = 0; segments < room && fits < length; segments++) {
+      if (!cursor.next(length - fits)) {
+        break;
+      }
+      fits += cursor.length();
+    }
+    return fits;
+  }
+
+  void chunkEnded(TransferState t) {
+    if (t.closing || t.orphan || t.allAcknowledged() || t.outstanding == 0) {
+      wake(t);
+    }
+    if (maySend(t)) {
+      toSending(t);
+    }
+  }
+
+  void chunkRefused(
+      PathGeneration g, TransferState t, long position, WorkStatus status, long detail) {
+    Cause cause =
+        switch (status) {
+          case REMOTE_REGION_CLOSED -> Cause.REMOTE_REGION_CLOSED;
+          case LOCAL_ACCESS -> Cause.LOCAL_ACCESS;
+          default -> Cause.REMOTE_ACCESS;
+        };
+    String why =
+        "%s: %s at byte %d over %s%s: %s"
+            .formatted(
+                t,
+                status,
+                position,
+                g,
+                detail == 0 ? "" : " (code " + detail + ")",
+                switch (cause) {
+                  case REMOTE_REGION_CLOSED ->
+                    "the target closed that region; fetch its metadata again";
+                  case LOCAL_ACCESS -> "local memory cannot be used; is its region still open?";
+                  default ->
+                    "the target refused key, range or permission; compare with its registration";
+                });
+    t.refused = true;
+    close(t, cause, why, g.path.route.local().toString(), g.key.toString(), position);
+  }
+
+  // ------------------------------------------------------------------ phases
+
+  /** Advances everything that something happened to. */
+  int advanceReady() {
+    int work = 0;
+    for (int n = ready.size(); n > 0; n--) {
+      TransferState t = ready.poll();
+      if (t == null) {
+        break;
+      }
+      t.inReady = false;
+      if (t.begun) {
+        advance(t);
+        work++;
+      }
+    }
+    return work;
+  }
+
+  private void advance(TransferState t) {
+    if (t.orphan) {
+      advanceOrphan(t);
+      return;
+    }
+    switch (t.phase) {
+      case QUEUED -> {}
+      case DATA -> advanceData(t);
+      case GRANT -> advanceGrant(t);
+      case COMMIT -> advanceCommit(t);
+      case CHAINED -> {
+        if (t.recordAcked && !t.refused) {
+          done(t);
+        } else if (t.recordOn == null && !t.closing) {
+          afterChainBroke(t);
+        }
+      }
+      case QUERY -> advanceQuery(t);
+    }
+    if (t.closing && t.isActive()) {
+      advanceClosing(t);
+    }
+  }
+
+  private void advanceData(TransferState t) {
+    if (t.closing) {
+      return;
+    }
+    if (!rules.generationAfterData() && t.grant() != null && t.allClaimed() && !t.grantRead) {
+      postGrantRead(t); // only a planted fault reads it early
+    }
+    if (!t.allAcknowledged()) {
+      return;
+    }
+    if (t.op == DataRequest.Op.READ) {
+      if (t.grant() != null && !t.grantRead) {
+        t.phase = Phase.GRANT;
+        advanceGrant(t);
+      } else {
+        afterRead(t);
+      }
+    } else if (t.needsRecord()) {
+      startCommit(t);
+    } else {
+      done(t);
+    }
+  }
+
+  private void advanceGrant(TransferState t) {
+    if (t.grantRead) {
+      afterRead(t);
+    } else if (!t.closing) {
+      postGrantRead(t);
+    }
+  }
+
+  private void postGrantRead(TransferState t) {
+    if (t.grantOn != null) {
+      return;
+    }
+    PathGeneration g = link.anyUp();
+    if (g == null) {
+      return; // pathUp() wakes it
+    }
+    t.prepareGrantRead(host);
+    if (g.postGrantRead(t)) {
+      t.grantOn = g;
+      t.outstanding++;
+      g.connection.flushPosted();
+    } else {
+      wake(t);
+    }
+  }
+
+  void generationRead(long number, WorkStatus status) {
+    TransferState t = active(number);
+    if (t == null || t.grantOn == null) {
+      return;
+    }
+    PathGeneration g = t.grantOn;
+    t.grantOn = null;
+    t.outstanding--;
+    if (status != WorkStatus.SUCCESS) {
+      close(
+          t,
+          Cause.REMOTE_ACCESS,
+          "%s: the grant's generation word cannot be read over %s (%s): has its owner gone?"
+              .formatted(t, g, status),
+          g.path.route.local().toString(),
+          g.key.toString(),
+          -1);
+    } else {
+      long found = link.scratchWord(t.scratchWord());
+      t.grantRead = true;
+      if (found != grantOf(t).generation() && rules.generationAgainstGrant()) {
+        close(
+            t,
+            Cause.STALE,
+            "%s: the grant is of generation %d, the blocks are of generation %d: they were reused"
+                .formatted(t, grantOf(t).generation(), found),
+            null,
+            null,
+            -1);
+      }
+    }
+    wake(t);
+  }
+
+  private static GrantCheck grantOf(TransferState t) {
+    GrantCheck grant = t.grant();
+    if (grant == null) {
+      throw new IllegalStateException(t + " has no grant");
+    }
+    return grant;
+  }
+
+  private void afterRead(TransferState t) {
+    if (t.closing) {
+      return;
+    }
+    if (!t.needsRecord()) {
+      done(t);
+      return;
+    }
+    if (takeCredit(t)) {
+      t.phase = Phase.COMMIT;
+      t.commitSet.clear();
+      advanceCommit(t);
+    }
+  }
+
+  /** Every generation that carried data must be up or fenced before COMMIT names any. */
+  private void startCommit(TransferState t) {
+    for (int i = t.carried.next(0); i >= 0; i = t.carried.next(i + 1)) {
+      PathGeneration g = link.generation(i);
+      if (g.isUnfenced() && !rules.commitMayIgnoreUnfenced(g.holds(t))) {
+        return; // woken when it is fenced
+      }
+    }
+    if (link.upCount() == 0 || !takeCredit(t)) {
+      return;
+    }
+    t.phase = Phase.COMMIT;
+    t.commitSet.clear();
+    for (int i = t.carried.next(0); i >= 0; i = t.carried.next(i + 1)) {
+      if (link.generation(i).isUp()) {
+        t.commitSet.add(i);
+      }
+    }
+    advanceCommit(t);
+  }
+
+  private void advanceCommit(TransferState t) {
+    if (!t.closing) {
+      for (int i = t.commitSet.next(0); i >= 0; i = t.commitSet.next(i + 1)) {
+        PathGeneration g = link.generation(i);
+        if (t.commitPosted.contains(i) || !g.isUp()) {
+          continue;
+        }
+        if (g.postCommit(t)) {
+          t.commitPosted.add(i);
+          t.outstanding++;
+          g.connection.flushPosted();
+        } else {
+          wake(t);
+        }
+      }
+      if (!t.recordAcked && t.recordOn == null) {
+        postRecord(t);
+      }
+    }
+    if (isCommitted(t)) {
+      done(t);
+    }
+  }
+
+  private boolean isCommitted(TransferState t) {
+    if (rules.postedMeansDone(t.recordPosted, t.everyCommitPosted())) {
+      return true;
+    }
+    if (!t.recordAcked) {
+      return false;
+    }
+    for (int i = t.commitSet.next(0); i >= 0; i = t.commitSet.next(i + 1)) {
+      boolean fenced =
+          link.generation(i).state == PathGeneration.State.FENCED
+              && rules.fenceStandsInForCommit();
+      if (!t.commitAcked.contains(i) && !fenced) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Posts the record on some path: the point of no return. */
+  private void postRecord(TransferState t) {
+    PathGeneration g = null;
+    for (int i = t.commitSet.next(0); i >= 0 && g == null; i = t.commitSet.next(i + 1)) {
+      PathGeneration candidate = link.generation(i);
+      g = candidate.isUp() ? candidate : null;
+    }
+    if (g == null) {
+      g = link.anyUp();
+    }
+    if (g != null && !postRecordOn(t, g)) {
+      wake(t);
+    }
+  }
+
+  private boolean postRecordOn(TransferState t, PathGeneration g) {
+    link.writer.beginRecord(
+        link.session(), t.id(), link.window().base(), t.recordKind(), t.counter());
+    for (int i = t.commitSet.next(0); i >= 0; i = t.commitSet.next(i + 1)) {
+      link.writer.addGeneration(link.generation(i).key.packed());
+    }
+    ByteBuffer record = link.writer.endRecord(t.requestIdBytes(), t.payload());
+    if (!g.postRecord(t, record)) {
+      return false;
+    }
+    t.recordOn = g;
+    t.recordPosted = true;
+    t.outstanding++;
+    g.connection.flushPosted();
+    return true;
+  }
+
+  /**
+   * A transfer whose data all went over one path that is up sends its record right behind them: one
+   * round trip instead of two.
+   */
+  private void chainIfPossible(TransferState t) {
+    if (t.op != DataRequest.Op.WRITE || !t.needsRecord() || t.closing || t.stranded > 0) {
+      return;
+    }
+    PathGeneration only = null;
+    for (int i = t.carried.next(0); i >= 0; i = t.carried.next(i + 1)) {
+      PathGeneration g = link.generation(i);
+      if (g.state == PathGeneration.State.FENCED) {
+        continue;
+      }
+      if (only != null || !g.isUp()) {
+        return;
+      }
+      only = g;
+    }
+    if (only == null || only.path.tier.traits().synchronous() || !takeCredit(t)) {
+      return;
+    }
+    t.commitSet.clear();
+    if (postRecordOn(t, only)) {
+      t.phase = Phase.CHAINED;
+    }
+  }
+
+  /** The path of a chained record died: fence it, then ask, then replay, in this order. */
+  private void afterChainBroke(TransferState t) {
+    if (rules.fenceBeforeQuery() && hasUnfenced(t)) {
+      return; // woken when it is fenced
+    }
+    if (!rules.chainedNeedsQuery()) {
+      backToData(t);
+      return;
+    }
+    t.phase = Phase.QUERY;
+    t.queryPending = true;
+    t.queryOn = null;
+    advanceQuery(t);
+  }
+
+  private boolean hasUnfenced(TransferState t) {
+    for (int i = t.carried.next(0); i >= 0; i = t.carried.next(i + 1)) {
+      if (link.generation(i).isUnfenced()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void backToData(TransferState t) {
+    t.phase = Phase.DATA;
+    t.recordPosted = false;
+    t.recordOn = null;
+    if (!t.allClaimed()) {
+      toSending(t);
+    }
+    wake(t);
+  }
+
+  private void advanceQuery(TransferState t) {
+    if (!t.queryPending || t.queryOn != null) {
+      return;
+    }
+    PathGeneration g = link.anyUp();
+    if (g == null) {
+      return;
+    }
+    if (g.connection.postMessage(0, link.writer.query(link.session(), t.id(), t.session))) {
+      g.connection.flushPosted();
+      t.queryOn = g;
+    } else {
+      wake(t);
+    }
+  }
+
+  /** The target's answer about a transfer that has not ended here. */
+  void state(long number, TargetState state) {
+    TransferState t = active(number);
+    if (t == null) {
+      return;
+    }
+    if (t.orphan && t.queryPending) {
+      t.queryPending = false;
+      switch (state) {
+        case DELIVERED -> end(t, new TransferEnd.Done(), RemoteState.DELIVERED);
+        case ABORTED -> endOrphan(t, Notified.NO, RemoteState.ABORTED);
+        case OPEN -> {
+          t.queryOn = null; // not possible once its session is fenced; ask again
+          t.queryPending = true;
+        }
+      }
+      return;
+    }
+    if (t.phase == Phase.QUERY && t.queryPending) {
+      switch (state) {
+        case DELIVERED -> done(t);
+        case OPEN -> {
+          if (rules.fenceBeforeQuery() || !hasUnfenced(t)) {
+            t.queryPending = false;
+            backToData(t);
+          } else if (!rules.fenceBeforeQuery()) {
+            t.queryPending = false; // only a planted fault: the answer is older than the fence
+            t.phase = Phase.QUERY;
+          }
+        }
+        case ABORTED -> {
+          t.recordPosted = false;
+          close(t, Cause.SESSION_ENDED, t + ": the target gave it up", null, null, -1);
+        }
+      }
+    }
+  }
+
+  void commitAcknowledged(PathGeneration g, long number, WorkStatus status) {
+    TransferState t = active(number);
+    if (t == null || status != WorkStatus.SUCCESS || t.commitAcked.contains(g.index)) {
+      return;
+    }
+    if (g.isLive()) {
+      t.outstanding--;
+    }
+    t.commitAcked.add(g.index);
+    wake(t);
+  }
+
+  void recordAcknowledged(PathGeneration g, long number, WorkStatus status) {
+    TransferState t = active(number);
+    if (t == null || status != WorkStatus.SUCCESS || t.recordOn != g || t.recordAcked) {
+      return;
+    }
+    t.outstanding--;
+    t.recordAcked = true;
+    wake(t);
+  }
+
+  // ------------------------------------------------------------------ paths die
+
+  /** Our side of it is drained: what was posted there besides chunks is lost or repeated. */
+  void generationDead(PathGeneration g) {
+    for (int i = 0; i < active.size(); i++) {
+      TransferState t = active.get(i);
+      if (t.recordOn == g && !t.recordAcked) {
+        t.recordOn = null;
+        t.outstanding--;
+      }
+      if (t.commitPosted.contains(g.index) && !t.commitAcked.contains(g.index)) {
+        t.outstanding--; // the fence stands in for it
+      }
+      if (t.grantOn == g) {
+        t.grantOn = null;
+        t.outstanding--;
+      }
+      if (t.queryOn == g) {
+        t.queryOn = null;
+      }
+      wake(t);
+      if (maySend(t)) {
+        toSending(t);
+      }
+    }
+  }
+
+  void generationFenced(PathGeneration g) {
+    for (int i = 0; i < active.size(); i++) {
+      TransferState t = active.get(i);
+      if (t.carried.contains(g.index)) {
+        wake(t);
+        if (maySend(t)) {
+          toSending(t);
+        }
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------ sessions
+
+  void newSession(int limit) {
+    notificationsSent = 0;
+    notificationLimit = limit;
+    for (int i = 0; i < active.size(); i++) {
+      if (!active.get(i).orphan) {
+        active.get(i).session = link.session();
+      }
+    }
+  }
+
+  void credit(int limit) {
+    if (limit - notificationLimit > 0) {
+      notificationLimit = limit;
+    }
+    while (!creditWaiters.isEmpty() && notificationLimit - notificationsSent > 0) {
+      TransferState t = creditWaiters.remove();
+      t.waitsForCredit = false;
+      wake(t);
+    }
+  }
+
+  void creditBack() {
+    notificationsSent--;
+    credit(notificationLimit);
+  }
+
+  private boolean takeCredit(TransferState t) {
+    if (!t.needsCredit() || t.charged) {
+      return true;
+    }
+    if (notificationLimit - notificationsSent > 0) {
+      notificationsSent++;
+      t.charged = true;
+      return true;
+    }
+    if (!t.waitsForCredit) {
+      t.waitsForCredit = true;
+      creditWaiters.add(t);
+    }
+    return false;
+  }
+
+  /** What began in the session and is not over becomes an orphan: it is asked about, not replayed. */
+  void sessionOver() {
+    creditWaiters.forEach(t -> t.waitsForCredit = false);
+    creditWaiters.clear();
+    for (int i = 0; i < active.size(); i++) {
+      TransferState t = active.get(i);
+      t.charged = false;
+      if (t.touched() || t.outstanding > 0) {
+        t.orphan = true;
+        t.queryPending = true;
+        t.queryOn = null;
+      }
+      wake(t);
+    }
+  }
+
+  private void advanceOrphan(TransferState t) {
+    if (t.outstanding > 0 && rules.drainBeforeEnd()) {
+      return; // our own side first
+    }
+    if (t.closing) {
+      endClosing(t);
+      return;
+    }
+    if (t.op == DataRequest.Op.READ && !t.recordPosted) {
+      endOrphan(t, Notified.NO, RemoteState.NOT_APPLICABLE);
+      return;
+    }
+    if (link.session() != 0) {
+      advanceQuery(t);
+    }
+  }
+
+  private void endOrphan(TransferState t, Notified notified, RemoteState remote) {
+    end(
+        t,
+        link.failure(
+            Cause.SESSION_ENDED,
+            t + ": the peer ended the session (its link lease lapsed, or a grant was revoked)",
+            null,
+            null,
+            -1,
+            notified),
+        remote);
+  }
+
+  // ------------------------------------------------------------------ end
+
+  /** Begins the end of a transfer; it follows when our own side is drained. */
+  private void close(
+      TransferState t,
+      @Nullable Cause cause,
+      String message,
+      @Nullable String rail,
+      @Nullable String path,
+      long position) {
+    if (t.closing) {
+      return;
+    }
+    t.closing = true;
+    t.closeCause = cause;
+    t.closeMessage = message;
+    t.closeRail = rail;
+    t.closePath = path;
+    t.closePosition = position;
+    t.drainDeadline = link.now() + settings.drainNanos();
+    deadlineAt(t.drainDeadline);
+    if (t.waitsForCredit) {
+      creditWaiters.remove(t);
+      t.waitsForCredit = false;
+    }
+    wake(t);
+  }
+
+  private void advanceClosing(TransferState t) {
+    if (t.outstanding > 0 && rules.drainBeforeEnd()) {
+      if (link.now() - t.drainDeadline >= 0) {
+        failWhatHolds(t);
+      }
+      return;
+    }
+    endClosing(t);
+  }
+
+  private void failWhatHolds(TransferState t) {
+    scratchList.clear();
+    PathFault why = new PathFault(PathFault.Kind.ABORTED, "drained for the end of " + t);
+    for (PathGeneration g : List.copyOf(link.live())) {
+      boolean flush =
+          t.commitPosted.contains(g.index) && !t.commitAcked.contains(g.index);
+      if (g.isUp() && (g.holds(t) || flush || t.recordOn == g || t.grantOn == g)) {
+        link.fail(g, why);
+      }
+    }
+  }
+
+  private void endClosing(TransferState t) {
+    boolean posted = t.recordPosted;
+    if (t.charged && !posted) {
+      t.charged = false;
+      creditBack();
+    }
+    Notified notified =
+        // a refused chunk stops the record that was chained behind it
+        t.refused
+            ? Notified.NO
+            : t.closeCause == Cause.PEER_RESTARTED
+                ? rules.notifiedAfterRestart(posted)
+                : rules.notified(posted, t.everyCommitPosted());
+    Cause cause = t.closeCause;
+    TransferEnd end =
+        cause == null && notified == Notified.NO
+            ? new TransferEnd.Cancelled()
+            : link.failure(
+                cause == null ? Cause.CLOSED : cause,
+                cause == null
+                    ? t + ": cancelled behind the point of no return; it may have been delivered"
+                    : t.closeMessage,
+                t.closeRail,
+                t.closePath,
+                t.closePosition,
+                notified);
+    boolean owed = (t.op == DataRequest.Op.WRITE && !t.carried.isEmpty()) || posted;
+    if (!owed) {
+      end(t, end, RemoteState.NOT_APPLICABLE);
+    } else if (t.closeCause == Cause.PEER_RESTARTED) {
+      end(t, end, RemoteState.UNKNOWN);
+    } else {
+      link.settlements().abort(t);
+      endUnsettled(t, end);
+    }
+  }
+
+  private void done(TransferState t) {
+    if (t.recordPosted) {
+      link.settlements().awaitDelivered(t);
+      endUnsettled(t, new TransferEnd.Done());
+    } else {
+      end(t, new TransferEnd.Done(), RemoteState.NOT_APPLICABLE);
+    }
+  }
+
+  private void end(TransferState t, TransferEnd end, RemoteState remote) {
+    link.window().remove(t.id());
+    link.window().closeEmpty();
+    forget(t);
+    t.finish(end, remote);
+  }
+
+  private void endUnsettled(TransferState t, TransferEnd end) {
+    forget(t);
+    t.finish(end, RemoteState.PENDING);
+  }
+
+  private void forget(TransferState t) {
+    t.releaseScratch(host);
+    t.begun = false;
+    TransferState last = active.removeLast();
+    if (last != t) {
+      active.set(t.activeIndex, last);
+      last.activeIndex = t.activeIndex;
+    }
+    if (t.waitsForCredit) {
+      creditWaiters.remove(t);
+      t.waitsForCredit = false;
+    }
+    if (t.inSending) {
+      sending.remove(t);
+      t.inSending = false;
+    }
+    if (t.inReady) {
+      ready.remove(t);
+      t.inReady = false;
+    }
+  }
+
+  /** Every transfer ends, with this cause; our own side is being drained. */
+  void endAll(Cause cause, String why) {
+    for (TransferState t = queued.poll(); t != null; t = queued.poll()) {
+      failQueued(t, cause, t + ": " + why);
+    }
+    for (TransferState t : List.copyOf(active)) {
+      if (t.closing) {
+        wake(t);
+      } else {
+        close(t, cause, t + ": " + why, null, null, -1);
+      }
+      if (t.orphan && cause == Cause.PEER_RESTARTED) {
+        t.closeCause = cause;
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------ deadlines
+
+  private void deadlineAt(long time) {
+    if (!haveDeadline || time - nextDeadline < 0) {
+      nextDeadline = time;
+      haveDeadline = true;
+      link.timerAt(time);
+    }
+  }
+
+  /** Ends what is over its time; returns when to look again. */
+  long checkDeadlines() {
+    long now = link.now();
+    if (!haveDeadline || now - nextDeadline < 0) {
+      return haveDeadline ? nextDeadline : now + settings.leaseNanos();
+    }
+    haveDeadline = false;
+    nextDeadline = now + settings.leaseNanos();
+    scratchList.clear();
+    scratchList.addAll(queued);
+    for (int i = 0; i < scratchList.size(); i++) {
+      TransferState t = scratchList.get(i);
+      if (now - t.deadline >= 0) {
+        queued.remove(t);
+        failQueued(
+            t,
+            Cause.DEADLINE_EXCEEDED,
+            "%s was not begun in time: no path to %s is up%s"
+                .formatted(t, link.peer(), link.faults()));
+      } else {
+        deadlineAt(t.deadline);
+      }
+    }
+    for (int i = 0; i < active.size(); i++) {
+      TransferState t = active.get(i);
+      if (t.closing) {
+        if (now - t.drainDeadline >= 0) {
+          wake(t);
+          if (t.outstanding > 0) {
+            deadlineAt(now + settings.drainNanos());
+          }
+        } else {
+          deadlineAt(t.drainDeadline);
+        }
+      } else if (now - t.deadline >= 0) {
+        boolean backlog = t.waitsForCredit;
+        close(
+            t,
+            backlog ? Cause.NOTIFICATION_BACKLOG : Cause.DEADLINE_EXCEEDED,
+            backlog
+                ? "%s: %s has %d notifications that it has not taken; it must poll them"
+                    .formatted(t, link.peer(), notificationsSent)
+                : "%s: %d of %d bytes were acknowledged at the deadline%s"
+                    .formatted(t, t.acknowledgedBytes(), t.totalBytes(), link.faults()),
+            null,
+            null,
+            t.acknowledgedBytes());
+      } else {
+        deadlineAt(t.deadline);
+      }
+    }
+    scratchList.clear();
+    return nextDeadline;
+  }
+
+  private @Nullable TransferState active(long number) {
+    // 60 bits travel in work ids: enough to find it in the window
+    long base = link.window().base();
+    long full = base + ((number - base) & ((1L << 60) - 1));
+    return link.window().get(full) instanceof TransferState t && t.isActive() ? t : null;
+  }
+
+  @Override
+  public String toString() {
+    return "active=%s queued=%d sent=%d limit=%d"
+        .formatted(active, queued.size(), notificationsSent, notificationLimit);
+  }
+}

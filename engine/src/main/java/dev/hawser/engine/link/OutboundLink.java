@@ -1,0 +1,986 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import dev.hawser.engine.Link;
+import dev.hawser.engine.LinkException;
+import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.Transfer;
+import dev.hawser.engine.TransferEnd;
+import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.engine.TransferEnd.Notified;
+import dev.hawser.engine.bootstrap.Hello;
+import dev.hawser.engine.bootstrap.OpenRequest;
+import dev.hawser.engine.bootstrap.OpenResult;
+import dev.hawser.engine.bootstrap.Refusal;
+import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.spi.Connection;
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.MessageReader;
+import dev.hawser.engine.wire.MessageType;
+import dev.hawser.engine.wire.MessageWriter;
+import dev.hawser.engine.wire.WireException;
+import java.lang.System.Logger.Level;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jctools.queues.MessagePassingQueue;
+import org.jctools.queues.atomic.MpscUnboundedAtomicArrayQueue;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The initiator's side of a link: paths and their generations, the session, and the table of
+ * transfers. What a transfer does in its phases is {@link Initiation}'s; what is owed to the target
+ * after the end is {@link Settlements}'.
+ */
+public final class OutboundLink implements Link {
+  private static final byte[] CLOSING = "the agent closes".getBytes(StandardCharsets.UTF_8);
+
+  private final LinkHost host;
+  private final LinkSettings settings;
+  private final InitiatorRules rules;
+  private final String localName;
+  private final long localEpoch;
+  private final PeerDescription peer;
+  private final List<Tier> tiers;
+  private final Map<String, String> unused = new TreeMap<>();
+  private final MessagePassingQueue<Object> mailbox =
+      new MpscUnboundedAtomicArrayQueue<>(1024);
+  private final MessagePassingQueue.Consumer<Object> mailReader = this::takeMail;
+
+  private volatile State state = State.CONNECTING;
+  private volatile String stateReason = "";
+  private final List<Path> paths = new ArrayList<>();
+  private volatile List<Path> pathsSeen = List.of();
+  private int nextPathId = 1;
+  private int openTiers;
+
+  private final List<PathGeneration> live = new ArrayList<>();
+  private final List<PathGeneration> dead = new ArrayList<>();
+  private final List<PathGeneration> retired = new ArrayList<>();
+  private @Nullable PathGeneration[] byIndex = new @Nullable PathGeneration[16];
+  private int upCount;
+
+  private int session;
+  private boolean sessionOpening;
+  private long nextTransfer;
+  private final Initiation initiation;
+  private final Settlements settlements;
+  private final TransferWindow<Object> window;
+  final MessageWriter writer = new MessageWriter();
+  private final MessageReader reader = new MessageReader();
+
+  private long now;
+  private long lastHeard;
+  private long nextHeartbeat;
+  private boolean everUp;
+  private boolean lostReported;
+
+  /**
+   * Makes a link; its first {@link #doWork} begins to connect.
+   *
+   * @param tiers ways to reach the peer, best first; at least one
+   * @param unreachable by transport name, why it is none of them
+   */
+  public OutboundLink(
+      LinkHost host,
+      LinkSettings settings,
+      String localName,
+      long localEpoch,
+      PeerDescription peer,
+      List<Tier> tiers,
+      Map<String, String> unreachable) {
+    this(
+        host,
+        settings,
+        InitiatorRules.PROTOCOL,
+        localName,
+        localEpoch,
+        peer,
+        tiers,
+        unreachable);
+  }
+
+  OutboundLink(
+      LinkHost host,
+      LinkSettings settings,
+      InitiatorRules rules,
+      String localName,
+      long localEpoch,
+      PeerDescription peer,
+      List<Tier> tiers,
+      Map<String, String> unreachable) {
+    if (tiers.isEmpty()) {
+      throw new LinkException("no transport reaches " + peer.name() + ": " + unreachable);
+    }
+    this.host = host;
+    this.settings = settings;
+    this.rules = rules;
+    this.localName = localName;
+    this.localEpoch = localEpoch;
+    this.peer = peer;
+    this.tiers = List.copyOf(tiers);
+    this.unused.putAll(unreachable);
+    this.nextTransfer = settings.firstTransfer();
+    this.window = new TransferWindow<>(nextTransfer);
+    this.now = host.nanoTime();
+    this.lastHeard = now;
+    this.nextHeartbeat = now;
+    this.initiation = new Initiation(this, host, settings, rules);
+    this.settlements = new Settlements(this, rules);
+    openTier();
+  }
+
+  // ------------------------------------------------------------------ any thread
+
+  @Override
+  public String peer() {
+    return peer.name();
+  }
+
+  @Override
+  public long peerEpoch() {
+    return peer.epoch();
+  }
+
+  @Override
+  public State state() {
+    return state;
+  }
+
+  @Override
+  public void awaitUp(Duration timeout) {
+    BooleanSupplier settled = () -> state != State.CONNECTING;
+    long deadline = host.nanoTime() + timeout.toNanos();
+    while (!settled.getAsBoolean() && host.nanoTime() - deadline < 0) {
+      if (host.tryRunUntil(settled, deadline) < 0) {
+        host.wake();
+        LockSupport.parkNanos(this, 100_000);
+        if (Thread.interrupted()) {
+          Thread.currentThread().interrupt();
+          break;
+        }
+      }
+    }
+    if (state != State.UP) {
+      throw new LinkException(
+          "no path to %s is up after %d ms: %s"
+              .formatted(peer.name(), timeout.toMillis(), whyNotUp()));
+    }
+  }
+
+  @Override
+  public List<PathReport> paths() {
+    return pathsSeen.stream()
+        .map(
+            p -> {
+              PathGeneration g = p.current;
+              return new PathReport(
+                  p.tier.transport(),
+                  p.route.local().name(),
+                  p.route.remote(),
+                  p.id,
+                  g == null ? 0 : g.key.generation(),
+                  g != null,
+                  p.bytesAcknowledged(),
+                  p.lastFault);
+            })
+        .toList();
+  }
+
+  @Override
+  public Map<String, String> unused() {
+    synchronized (unused) {
+      return new TreeMap<>(unused);
+    }
+  }
+
+  @Override
+  public Transfer prepare(DataRequest.Op op, TransferPlan plan) {
+    return new TransferState(this, op, plan);
+  }
+
+  @Override
+  public void close() {
+    tell(() -> closeNow(State.CLOSED, Cause.CLOSED, "the link was closed here"));
+    long deadline = host.nanoTime() + 2 * settings.drainNanos() + 1_000_000_000L;
+    BooleanSupplier gone = this::isGone;
+    while (!gone.getAsBoolean() && host.nanoTime() - deadline < 0) {
+      if (host.tryRunUntil(gone, deadline) < 0) {
+        host.wake();
+        LockSupport.parkNanos(this, 100_000);
+      }
+    }
+  }
+
+  /** Fails everything because a newer incarnation of the peer is known. Any thread. */
+  public void supersede(long newEpoch) {
+    tell(
+        () -> closeNow(
+            State.REFUSED,
+            Cause.PEER_RESTARTED,
+            "%s restarted: epoch %d is over, %d is known"
+                .formatted(peer.name(), peer.epoch(), newEpoch)));
+  }
+
+  private volatile boolean gone;
+
+  /** True once the link is closed and holds nothing any more. */
+  public boolean isGone() {
+    return gone;
+  }
+
+  /** Does something for the owner, soon. */
+  void tell(Runnable command) {
+    mailbox.offer(command);
+    host.wake();
+  }
+
+  void submit(TransferState transfer) {
+    mailbox.offer(transfer);
+    if (host.tryRun() < 0) {
+      host.wake();
+    }
+  }
+
+  void enqueue(TransferState transfer) {
+    mailbox.offer(transfer);
+  }
+
+  void help() {
+    if (host.tryRun() < 0) {
+      Thread.onSpinWait();
+    }
+  }
+
+  boolean await(TransferState transfer, BooleanSupplier ended, Duration timeout) {
+    long deadline = host.nanoTime() + timeout.toNanos();
+    if (host.tryRunUntil(ended, deadline) < 0) {
+      host.wake();
+      try {
+        transfer.waitForEnd(deadline - host.nanoTime());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return ended.getAsBoolean();
+  }
+
+  long hostNow() {
+    return host.nanoTime();
+  }
+
+  void mustBeOpen() {
+    State present = state;
+    if (present == State.CLOSED || present == State.REFUSED) {
+      throw new LinkException("%s: %s".formatted(peer.name(), stateReason));
+    }
+  }
+
+  // ------------------------------------------------------------------ the owner's work
+
+  /**
+   * Moves everything that can move.
+   *
+   * @return how much was done
+   */
+  public int doWork() {
+    now = host.nanoTime();
+    int work = mailbox.drain(mailReader);
+    if (now - nextEvent >= 0) {
+      work += timers();
+    }
+    work += initiation.pump();
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp()) {
+        g.connection.flushPosted();
+      }
+      work += g.connection.poll(g);
+      noteProgress(g);
+    }
+    work += reapDrained();
+    work += initiation.advanceReady();
+    if (initiation.wantsPump()) {
+      work += initiation.pump();
+      for (int i = 0; i < live.size(); i++) {
+        if (live.get(i).isUp()) {
+          live.get(i).connection.flushPosted();
+        }
+      }
+    }
+    work += settlements.drive();
+    work += driveFences();
+    return work;
+  }
+
+  /** When {@link #doWork} must be called again even if nothing happens. */
+  public long nextTimer() {
+    return nextEvent;
+  }
+
+  /** True if something is under way that needs the owner now and then. */
+  public boolean isBusy() {
+    return !mailbox.isEmpty() || initiation.isBusy() || !settlements.isIdle() || !dead.isEmpty();
+  }
+
+  /** Asks every connection to wake the owner; false if one has something already. */
+  public boolean arm() {
+    if (!mailbox.isEmpty()) {
+      return false;
+    }
+    for (int i = 0; i < live.size(); i++) {
+      if (!live.get(i).connection.arm()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private long nextEvent;
+
+  private void takeMail(Object mail) {
+    if (mail instanceof TransferState transfer) {
+      initiation.signalled(transfer);
+    } else {
+      ((Runnable) mail).run();
+    }
+  }
+
+  private int timers() {
+    long next = now + settings.heartbeatNanos();
+    int work = 0;
+    if (state == State.CONNECTING || state == State.UP) {
+      work += openPaths();
+      for (Path p : paths) {
+        if (p.current == null && !p.opening) {
+          next = earlier(next, p.reopenAt);
+        }
+      }
+    }
+    if (now - nextHeartbeat >= 0) {
+      nextHeartbeat = now + settings.heartbeatNanos();
+      for (PathGeneration g : live) {
+        if (g.isUp()) {
+          g.connection.postMessage(0, writer.heartbeat(session, window.base()));
+          work++;
+        }
+      }
+      checkSilence();
+    }
+    next = earlier(next, nextHeartbeat);
+    if (everUp && !lostReported) {
+      long lease = lastHeard + settings.leaseNanos() + 1;
+      if (now - lease >= 0) {
+        checkSilence();
+      } else {
+        next = earlier(next, lease);
+      }
+    }
+    next = earlier(next, initiation.checkDeadlines());
+    nextEvent = next;
+    return work;
+  }
+
+  private static long earlier(long a, long b) {
+    return a - b < 0 ? a : b;
+  }
+
+  /** Makes {@link #timers} run at that time at the latest. */
+  void timerAt(long time) {
+    nextEvent = earlier(nextEvent, time);
+  }
+
+  private void noteProgress(PathGeneration g) {
+    long progress = g.connection.progress();
+    if (progress != g.lastProgress) {
+      g.lastProgress = progress;
+      g.lastProgressAt = now;
+      lastHeard = now;
+      lostReported = false;
+    }
+  }
+
+  private void checkSilence() {
+    if (everUp && !lostReported && now - lastHeard > settings.leaseNanos()) {
+      lostReported = true;
+      peerLost(
+          "%s gave no sign of life for %d ms on any path%s"
+              .formatted(peer.name(), (now - lastHeard) / 1_000_000, faults()));
+      return;
+    }
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp() && now - g.lastProgressAt > settings.leaseNanos()) {
+        fail(
+            g,
+            new PathFault(
+                PathFault.Kind.TIMED_OUT,
+                "nothing heard for %d ms".formatted((now - g.lastProgressAt) / 1_000_000)));
+      }
+    }
+  }
+
+  private void peerLost(String why) {
+    host.log(Level.WARNING, why);
+    for (PathGeneration g : List.copyOf(live)) {
+      fail(g, new PathFault(PathFault.Kind.TIMED_OUT, "the peer is silent"));
+    }
+    sessionOver();
+    initiation.endAll(Cause.PEER_LOST, why);
+  }
+
+  // ------------------------------------------------------------------ paths
+
+  private void openTier() {
+    Tier tier = tiers.get(openTiers++);
+    for (Reachability.Route route : tier.routes()) {
+      for (int i = 0; i < tier.pathsPerRoute(); i++) {
+        paths.add(new Path(nextPathId++, openTiers - 1, tier, route, now));
+      }
+    }
+    pathsSeen = List.copyOf(paths);
+    nextEvent = now;
+  }
+
+  private int openPaths() {
+    int begun = 0;
+    for (int i = 0; i < paths.size(); i++) {
+      Path p = paths.get(i);
+      if (p.current != null || p.opening || now - p.reopenAt < 0) {
+        continue;
+      }
+      if (session == 0 && sessionOpening) {
+        p.reopenAt = now + settings.reopenMinNanos();
+        continue;
+      }
+      open(p);
+      begun++;
+    }
+    return begun;
+  }
+
+  private void open(Path p) {
+    if (p.nextGeneration > 0xffff) {
+      Path fresh = new Path(nextPathId++, p.tierIndex, p.tier, p.route, now);
+      paths.set(paths.indexOf(p), fresh);
+      pathsSeen = List.copyOf(paths);
+      open(fresh);
+      return;
+    }
+    p.opening = true;
+    sessionOpening |= session == 0;
+    int asked = session;
+    Hello hello =
+        new Hello(
+            localName,
+            localEpoch,
+            peer.name(),
+            peer.epoch(),
+            asked,
+            nextTransfer,
+            new PathKey(p.id, p.nextGeneration++),
+            p.tier.transport(),
+            p.route.remote());
+    OpenRequest request =
+        new OpenRequest(
+            hello,
+            p.route.local(),
+            peer.addresses(),
+            p.tier.description(),
+            settings.connectTimeoutNanos());
+    host.opener().open(request, result -> tell(() -> opened(p, hello, result)));
+  }
+
+  private void opened(Path p, Hello hello, OpenResult result) {
+    p.opening = false;
+    if (hello.session() == 0) {
+      sessionOpening = false;
+    }
+    switch (result) {
+      case OpenResult.Opened(Connection connection, Welcome welcome) -> {
+        if (state == State.CLOSED || state == State.REFUSED || tooLate(hello, welcome)) {
+          discard(p, hello, connection);
+        } else {
+          up(p, hello, connection, welcome);
+        }
+      }
+      case OpenResult.Refused(Refusal refusal) -> refused(p, refusal);
+      case OpenResult.Failed(PathFault fault) -> notOpened(p, fault.toString());
+    }
+  }
+
+  /** A welcome into a session that we have left meanwhile. */
+  private boolean tooLate(Hello hello, Welcome welcome) {
+    return session != hello.session() && session != welcome.session();
+  }
+
+  private void discard(Path p, Hello hello, Connection connection) {
+    PathGeneration g = new PathGeneration(this, p, hello.key(), newIndex(), -1, connection);
+    byIndex[g.index] = g;
+    connection.attach(host.waitSet());
+    live.add(g);
+    upCount++;
+    fail(g, new PathFault(PathFault.Kind.ABORTED, "its session is over"));
+    p.reopenAt = now + settings.reopenMinNanos();
+    nextEvent = now;
+  }
+
+  private void up(Path p, Hello hello, Connection connection, Welcome welcome) {
+    if (session != 0 && welcome.session() != session && !rules.mayCrossSessions()) {
+      for (PathGeneration g : List.copyOf(live)) {
+        fail(g, new PathFault(PathFault.Kind.ABORTED, "the peer ended the session"));
+      }
+      sessionOver();
+    }
+    boolean fresh = session != welcome.session();
+    session = welcome.session();
+    if (fresh) {
+      initiation.newSession(welcome.notificationLimit());
+      settlements.newSession(session);
+    }
+    PathGeneration g = new PathGeneration(this, p, hello.key(), newIndex(), session, connection);
+    byIndex[g.index] = g;
+    g.lastProgress = connection.progress();
+    g.lastProgressAt = now;
+    connection.attach(host.waitSet());
+    live.add(g);
+    upCount++;
+    p.current = g;
+    p.everUp = true;
+    p.failures = 0;
+    everUp = true;
+    lastHeard = now;
+    lostReported = false;
+    if (state == State.CONNECTING) {
+      state = State.UP;
+    }
+    nextEvent = now;
+    initiation.pathUp();
+    settlements.wakeAll();
+  }
+
+  private void refused(Path p, Refusal refusal) {
+    p.lastFault = "refused: " + refusal.message();
+    switch (refusal.code()) {
+      case WRONG_AGENT ->
+        closeNow(
+            State.REFUSED,
+            Cause.PEER_RESTARTED,
+            "%s is not there under epoch %d any more: %s"
+                .formatted(peer.name(), peer.epoch(), refusal.message()));
+      case VERSION, AUTHENTICATION, SUPERSEDED ->
+        closeNow(
+            State.REFUSED, Cause.REFUSED, peer.name() + " refused: " + refusal.message());
+      case CLOSING -> {
+        initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
+        notOpened(p, p.lastFault);
+      }
+      case TRANSPORT -> {
+        downgrade(p, refusal.message());
+        notOpened(p, p.lastFault);
+      }
+      default -> notOpened(p, p.lastFault);
+    }
+  }
+
+  private void notOpened(Path p, String why) {
+    p.lastFault = why;
+    p.failures++;
+    long pause = settings.reopenMinNanos() << Math.min(p.failures - 1, 20);
+    pause = Math.min(pause, settings.reopenMaxNanos());
+    p.reopenAt = now + pause / 2 + host.random(pause / 2 + 1);
+    nextEvent = now;
+    if (!p.everUp && p.failures >= 3) {
+      downgrade(p, why);
+    }
+  }
+
+  /** A tier that does not come up is passed over, visibly; its paths go on being tried. */
+  private void downgrade(Path p, String why) {
+    boolean said;
+    synchronized (unused) {
+      said = why.equals(unused.put(p.tier.transport(), why));
+    }
+    if (!said) {
+      host.log(
+          Level.WARNING,
+          "%s to %s does not come up: %s".formatted(p.tier.transport(), peer.name(), why));
+    }
+    if (p.tierIndex == openTiers - 1 && openTiers < tiers.size()) {
+      openTier();
+    }
+  }
+
+  private int newIndex() {
+    for (int i = 0; i < byIndex.length; i++) {
+      if (byIndex[i] == null) {
+        return i;
+      }
+    }
+    recycleIndices();
+    for (int i = 0; i < byIndex.length; i++) {
+      if (byIndex[i] == null) {
+        return i;
+      }
+    }
+    byIndex = Arrays.copyOf(byIndex, byIndex.length * 2);
+    return byIndex.length / 2;
+  }
+
+  /** An index may be used again once no transfer remembers its generation. */
+  private void recycleIndices() {
+    GenerationSet used = new GenerationSet();
+    window.forEach(
+        entry -> {
+          GenerationSet set =
+              entry instanceof TransferState t ? t.carried : ((Settling) entry).carried;
+          for (int i = set.next(0); i >= 0; i = set.next(i + 1)) {
+            used.add(i);
+          }
+        });
+    retired.removeIf(
+        g -> {
+          if (used.contains(g.index)) {
+            return false;
+          }
+          byIndex[g.index] = null;
+          return true;
+        });
+  }
+
+  // ------------------------------------------------------------------ failure of a generation
+
+  /** The first half of the fence: our own side goes. Idempotent. */
+  void fail(PathGeneration g, PathFault fault) {
+    if (g.state != PathGeneration.State.UP) {
+      return;
+    }
+    g.state = PathGeneration.State.DRAINING;
+    g.fault = fault;
+    upCount--;
+    Path p = g.path;
+    p.lastFault = fault.toString();
+    if (p.current == g) {
+      p.current = null;
+      p.reopenAt = now + (fault.kind() == PathFault.Kind.ABORTED ? 0 : settings.reopenMinNanos());
+    }
+    if (fault.kind() != PathFault.Kind.ABORTED) {
+      host.log(Level.INFO, "%s to %s failed: %s".formatted(g, peer.name(), fault));
+    }
+    g.connection.abort();
+    if (!rules.drainBeforeEnd()) {
+      initiation.wakeAllActive();
+    }
+    if (rules.mayReplayReadBeforeDrain()) {
+      g.replayReadsEarly();
+    }
+    if (upCount == 0 && state == State.UP) {
+      state = State.CONNECTING;
+    }
+    nextEvent = now;
+  }
+
+  private int reapDrained() {
+    int work = 0;
+    for (int i = live.size() - 1; i >= 0; i--) {
+      PathGeneration g = live.get(i);
+      if (g.state == PathGeneration.State.DRAINING && g.connection.drained()) {
+        live.remove(i);
+        g.connection.close();
+        g.becomeDead();
+        initiation.generationDead(g);
+        settlements.generationDead(g);
+        for (PathGeneration d : dead) {
+          if (d.fenceOn == g) {
+            d.fenceOn = null;
+          }
+        }
+        if (g.session == session) {
+          dead.add(g);
+        } else {
+          retire(g); // the target had fenced its whole session before it answered us
+        }
+        work++;
+      }
+    }
+    if (work > 0 && live.isEmpty() && (state == State.CLOSED || state == State.REFUSED)) {
+      gone = true;
+    }
+    return work;
+  }
+
+  private void retire(PathGeneration g) {
+    g.becomeFenced();
+    retired.add(g);
+    initiation.generationFenced(g);
+    settlements.generationFenced();
+  }
+
+  private int driveFences() {
+    int work = 0;
+    for (int i = 0; i < dead.size(); i++) {
+      PathGeneration g = dead.get(i);
+      if (g.fenceOn != null) {
+        continue;
+      }
+      for (int j = 0; j < live.size(); j++) {
+        PathGeneration over = live.get(j);
+        if (over.isUp()
+            && (over.path.id != g.path.id || rules.fenceMayTravelOnSamePath())
+            && over.connection.postMessage(0, writer.fence(session, g.key.packed()))) {
+          over.connection.flushPosted();
+          g.fenceOn = over;
+          work++;
+          break;
+        }
+      }
+    }
+    return work;
+  }
+
+  private void fenceAcknowledged(int packedKey) {
+    for (int i = 0; i < dead.size(); i++) {
+      PathGeneration g = dead.get(i);
+      if (g.key.packed() == packedKey) {
+        dead.remove(i);
+        retire(g);
+        return;
+      }
+    }
+  }
+
+  /**
+   * The session is over, by the target's word or by our own: nothing of it is replayed. Its
+   * generations are all failed already.
+   */
+  private void sessionOver() {
+    session = 0;
+    sessionOpening = false;
+    initiation.sessionOver();
+    settlements.sessionOver();
+    for (PathGeneration g : dead) {
+      g.becomeFenced(); // frees the slots; orphans replay nothing
+      retired.add(g);
+    }
+    dead.clear();
+  }
+
+  private void closeNow(State how, Cause cause, String why) {
+    if (state == State.CLOSED || state == State.REFUSED) {
+      return;
+    }
+    state = how;
+    stateReason = why;
+    for (PathGeneration g : List.copyOf(live)) {
+      if (g.isUp()) {
+        g.connection.postMessage(0, writer.close(session, CLOSING));
+        g.connection.flushPosted();
+        g.connection.poll(g);
+        fail(g, new PathFault(PathFault.Kind.ABORTED, why));
+      }
+    }
+    sessionOver();
+    if (how == State.REFUSED) {
+      host.log(Level.WARNING, why);
+    }
+    initiation.endAll(cause, why);
+    settlements.forgetAll();
+    gone = live.isEmpty();
+  }
+
+  // ------------------------------------------------------------------ messages
+
+  void creditBack() {
+    initiation.creditBack();
+  }
+
+  void received(PathGeneration g, ByteBuffer message) {
+    MessageType type = reader.read(message);
+    if (reader.session() != session || !g.isLive()) {
+      return;
+    }
+    switch (type) {
+      case HEARTBEAT_ACK, CREDIT -> initiation.credit(reader.notificationLimit());
+      case FENCE_ACK -> fenceAcknowledged(reader.packedKey());
+      case STATE -> {
+        if (!settlements.state(reader.transfer(), reader.state())) {
+          initiation.state(reader.transfer(), reader.state());
+        }
+      }
+      case CLOSE -> {
+        String why = peer.name() + " closed: " + reader.reason();
+        for (PathGeneration each : List.copyOf(live)) {
+          fail(each, new PathFault(PathFault.Kind.RESET, why));
+        }
+        sessionOver();
+        initiation.endAll(Cause.PEER_LOST, why);
+      }
+      default ->
+        throw new WireException(type + " arrived at the initiator");
+    }
+  }
+
+  void commitAcknowledged(PathGeneration g, long number, WorkStatus status) {
+    initiation.commitAcknowledged(g, number, status);
+  }
+
+  void recordAcknowledged(PathGeneration g, long number, WorkStatus status) {
+    initiation.recordAcknowledged(g, number, status);
+  }
+
+  void generationRead(long number, WorkStatus status) {
+    initiation.generationRead(number, status);
+  }
+
+  void chunkRefused(
+      PathGeneration g, TransferState transfer, long position, WorkStatus status, long detail) {
+    initiation.chunkRefused(g, transfer, position, status, detail);
+  }
+
+  void chunkEnded(TransferState transfer) {
+    initiation.chunkEnded(transfer);
+  }
+
+  void wake(TransferState transfer) {
+    initiation.wake(transfer);
+  }
+
+  // ------------------------------------------------------------------ for the collaborators
+
+  InitiatorRules rules() {
+    return rules;
+  }
+
+  long now() {
+    return now;
+  }
+
+  int session() {
+    return session;
+  }
+
+  TransferWindow<Object> window() {
+    return window;
+  }
+
+  Settlements settlements() {
+    return settlements;
+  }
+
+  long takeTransferNumber() {
+    return nextTransfer++;
+  }
+
+  long nextTransferNumber() {
+    return nextTransfer;
+  }
+
+  boolean isClosed() {
+    return state == State.CLOSED || state == State.REFUSED;
+  }
+
+  List<PathGeneration> live() {
+    return live;
+  }
+
+  int upCount() {
+    return upCount;
+  }
+
+  PathGeneration generation(int index) {
+    PathGeneration g = byIndex[index];
+    if (g == null) {
+      throw new IllegalStateException("generation index " + index + " was recycled too early");
+    }
+    return g;
+  }
+
+  /** Some generation over which a message can go now; null if none. */
+  @Nullable
+  PathGeneration anyUp() {
+    PathGeneration best = null;
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp() && (best == null || g.bytesInFlight < best.bytesInFlight)) {
+        best = g;
+      }
+    }
+    return best;
+  }
+
+  void forEachUp(Consumer<PathGeneration> action) {
+    for (int i = 0; i < live.size(); i++) {
+      if (live.get(i).isUp()) {
+        action.accept(live.get(i));
+      }
+    }
+  }
+
+  /** The reasons of every path that is not up, for errors. */
+  String faults() {
+    StringBuilder text = new StringBuilder();
+    for (Path p : paths) {
+      if (p.current == null && !p.lastFault.isEmpty()) {
+        text.append("; ").append(p).append(": ").append(p.lastFault);
+      }
+    }
+    return text.toString();
+  }
+
+  private String whyNotUp() {
+    if (state == State.CLOSED || state == State.REFUSED) {
+      return stateReason;
+    }
+    StringBuilder text = new StringBuilder();
+    for (Path p : pathsSeen) {
+      text.append(text.isEmpty() ? "" : "; ")
+          .append(p)
+          .append(": ")
+          .append(p.lastFault.isEmpty() ? "no answer yet from " + peer.addresses() : p.lastFault);
+    }
+    return text.toString();
+  }
+
+  TransferEnd.Failed failure(
+      Cause cause,
+      String message,
+      @Nullable String rail,
+      @Nullable String path,
+      long position,
+      Notified notified) {
+    return new TransferEnd.Failed(cause, message, peer.name(), rail, path, position, notified);
+  }
+
+  /** Reads a word of the scratch memory, where a grant's generation was read to. */
+  long scratchWord(int index) {
+    return host.scratch()
+        .segment()
+        .asByteBuffer()
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .getLong(index * 8);
+  }
+
+  /** For tests: what is still held. */
+  String holdings() {
+    return "session=%d live=%s dead=%s window=[%d,%d) %s"
+        .formatted(session, live, dead, window.base(), window.end(), initiation);
+  }
+}

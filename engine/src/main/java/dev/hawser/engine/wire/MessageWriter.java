@@ -1,0 +1,148 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.wire;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Writes one message at a time into its own buffer. Not thread-safe; allocates nothing per message.
+ *
+ * <pre>
+ *  0       1       2               4                               8                              16
+ *  +-------+-------+---------------+-------------------------------+------------------------------+
+ *  | type  | flags |       0       |            session            |  transfer, or an argument    |
+ *  +-------+-------+---------------+-------------------------------+------------------------------+
+ *  | fields and lists of this type                                                                |
+ * </pre>
+ */
+public final class MessageWriter {
+  /** Bytes of the common header. */
+  public static final int HEADER_BYTES = 16;
+
+  /** The largest notification. */
+  public static final int MAX_PAYLOAD_BYTES = 4096;
+
+  /** The largest request id, in bytes of UTF-8. */
+  public static final int MAX_REQUEST_ID_BYTES = 64;
+
+  /** The most path generations that one record can name. */
+  public static final int MAX_SET = 64;
+
+  /** The largest message of the protocol. */
+  public static final int MAX_MESSAGE_BYTES =
+      HEADER_BYTES + 24 + MAX_SET * 4 + MAX_REQUEST_ID_BYTES + MAX_PAYLOAD_BYTES;
+
+  private final ByteBuffer buffer =
+      ByteBuffer.allocateDirect(MAX_MESSAGE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+
+  private int setCountAt;
+
+  /** HEARTBEAT. */
+  public ByteBuffer heartbeat(int session, long closedBelow) {
+    return begin(MessageType.HEARTBEAT, session, closedBelow).flip();
+  }
+
+  /** HEARTBEAT_ACK. */
+  public ByteBuffer heartbeatAck(int session, int notificationLimit) {
+    return begin(MessageType.HEARTBEAT_ACK, session, notificationLimit & 0xffffffffL).flip();
+  }
+
+  /** CREDIT. */
+  public ByteBuffer credit(int session, int notificationLimit) {
+    return begin(MessageType.CREDIT, session, notificationLimit & 0xffffffffL).flip();
+  }
+
+  /**
+   * RECORD, without its set: {@link #addGeneration} as often as needed, then {@link #endRecord}.
+   */
+  public void beginRecord(
+      int session, long transfer, long closedBelow, RecordKind kind, long counter) {
+    begin(MessageType.RECORD, session, transfer)
+        .putLong(closedBelow)
+        .putLong(counter)
+        .put((byte) kind.number())
+        .put((byte) 0);
+    setCountAt = buffer.position();
+    buffer.putShort((short) 0).putShort((short) 0).putShort((short) 0);
+  }
+
+  /** ABORT, without its set: {@link #addGeneration}, then {@link #endAbort}. */
+  public void beginAbort(int session, long transfer, long closedBelow) {
+    begin(MessageType.ABORT, session, transfer).putLong(closedBelow);
+    setCountAt = buffer.position();
+    buffer.putShort((short) 0).putShort((short) 0);
+  }
+
+  /** Adds a path generation to the set of the record or abort that was begun. */
+  public void addGeneration(int packedKey) {
+    int count = buffer.getShort(setCountAt) + 1;
+    if (count > MAX_SET) {
+      throw new WireException("more than " + MAX_SET + " path generations in one record");
+    }
+    buffer.putShort(setCountAt, (short) count);
+    buffer.putInt(packedKey);
+  }
+
+  /** Ends a RECORD. */
+  public ByteBuffer endRecord(byte[] requestId, byte[] payload) {
+    if (payload.length > MAX_PAYLOAD_BYTES || requestId.length > MAX_REQUEST_ID_BYTES) {
+      throw new WireException(
+          "record too large: payload " + payload.length + ", request id " + requestId.length);
+    }
+    buffer.putShort(setCountAt + 2, (short) requestId.length);
+    buffer.putShort(setCountAt + 4, (short) payload.length);
+    return buffer.put(requestId).put(payload).flip();
+  }
+
+  /** Ends an ABORT. */
+  public ByteBuffer endAbort(byte[] requestId) {
+    buffer.putShort(setCountAt + 2, (short) requestId.length);
+    return buffer.put(requestId).flip();
+  }
+
+  /** FENCE. */
+  public ByteBuffer fence(int session, int packedKey) {
+    return begin(MessageType.FENCE, session, packedKey & 0xffffffffL).flip();
+  }
+
+  /** FENCE_ACK. */
+  public ByteBuffer fenceAck(int session, int packedKey) {
+    return begin(MessageType.FENCE_ACK, session, packedKey & 0xffffffffL).flip();
+  }
+
+  /**
+   * QUERY.
+   *
+   * @param ranIn the session in which the transfer ran
+   */
+  public ByteBuffer query(int session, long transfer, int ranIn) {
+    return begin(MessageType.QUERY, session, transfer).putInt(ranIn).flip();
+  }
+
+  /** STATE. */
+  public ByteBuffer state(int session, long transfer, TargetState state) {
+    begin(MessageType.STATE, session, transfer);
+    buffer.put(1, (byte) state.number());
+    return buffer.flip();
+  }
+
+  /** CLOSE. */
+  public ByteBuffer close(int session, byte[] reason) {
+    int bytes = Math.min(reason.length, 256);
+    return begin(MessageType.CLOSE, session, bytes).put(reason, 0, bytes).flip();
+  }
+
+  private ByteBuffer begin(MessageType type, int session, long argument) {
+    return buffer
+        .clear()
+        .put((byte) type.number())
+        .put((byte) 0)
+        .putShort((short) 0)
+        .putInt(session)
+        .putLong(argument);
+  }
+}
