@@ -11,4 +11,11 @@ module dev.hawser.perf {
   requires static org.jspecify;
   requires dev.hawser.agent;
   requires dev.hawser.metadata;
+  requires com.fasterxml.jackson.databind;
+  requires HdrHistogram;
+  requires info.picocli;
+  requires java.management;
+  requires jdk.management;
+
+  opens dev.hawser.perf to info.picocli;
 }

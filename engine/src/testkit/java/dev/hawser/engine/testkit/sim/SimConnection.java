@@ -39,11 +39,9 @@ public final class SimConnection implements Connection {
     DataRequest.@Nullable Op op;
     long transfer;
     final List<long[]> segments = new ArrayList<>();
-    boolean flush;
     boolean abortFlush;
     byte @Nullable [] message;
     byte @Nullable [] snapshot;
-    boolean received;
     boolean placed;
 
     Work(long workId) {
@@ -128,7 +126,6 @@ public final class SimConnection implements Connection {
   @Override
   public boolean postFlush(long workId, long transfer, boolean abort) {
     Work work = new Work(workId);
-    work.flush = true;
     work.abortFlush = abort;
     work.transfer = transfer;
     launch(work);
@@ -204,7 +201,6 @@ public final class SimConnection implements Connection {
         }
         snapshot(work);
       }
-      work.received = true;
       if (mappedStore) {
         place(work, to);
         acknowledge(work);
@@ -216,7 +212,6 @@ public final class SimConnection implements Connection {
         acknowledge(work);
       }
     } else {
-      work.received = true;
       to.nic.add(work);
       if (pair.mode() == SimMode.RC) {
         acknowledge(work);

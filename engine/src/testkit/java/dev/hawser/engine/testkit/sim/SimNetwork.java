@@ -25,14 +25,14 @@ import org.jspecify.annotations.Nullable;
 public final class SimNetwork {
 
   /** A process that can be reached: an epoch of an agent. */
-  public static final class Process {
+  public static final class Incarnation {
     private final String name;
     private final long epoch;
     private final HelloHandler handler;
     private boolean dead;
 
     /** A running process. */
-    public Process(String name, long epoch, HelloHandler handler) {
+    public Incarnation(String name, long epoch, HelloHandler handler) {
       this.name = name;
       this.epoch = epoch;
       this.handler = handler;
@@ -51,12 +51,12 @@ public final class SimNetwork {
     }
   }
 
-  private record Held(SimPair pair, Process from, Process to) {}
+  private record Held(SimPair pair, Incarnation from, Incarnation to) {}
 
   private final SimWorld world;
   private final SimMode mode;
   private final LandingObserver observer;
-  private final Map<String, Process> processes = new HashMap<>();
+  private final Map<String, Incarnation> processes = new HashMap<>();
   private final List<Held> pairs = new ArrayList<>();
   private final List<Integer> refusedRegions = new ArrayList<>();
   private boolean calm;
@@ -69,12 +69,12 @@ public final class SimNetwork {
   }
 
   /** Starts a process; it takes the name from an earlier incarnation. */
-  public void start(Process process) {
+  public void start(Incarnation process) {
     processes.put(process.name, process);
   }
 
   /** Ends a process at once; what its NIC had sent may still land. */
-  public void kill(Process process) {
+  public void kill(Incarnation process) {
     process.dead = true;
     for (Held held : pairs) {
       if (held.from == process || held.to == process) {
@@ -110,7 +110,7 @@ public final class SimNetwork {
   }
 
   /** Ends of connections that were never closed though their process lives. */
-  public long leaked(Process process) {
+  public long leaked(Incarnation process) {
     return pairs.stream()
         .filter(h -> h.from == process ? leaks(h.pair.initiator()) : h.to == process && leaks(h.pair.target()))
         .count();
@@ -121,11 +121,11 @@ public final class SimNetwork {
   }
 
   /** Opens paths for this process. */
-  public PathOpener opener(Process from) {
+  public PathOpener opener(Incarnation from) {
     return (request, callback) -> open(from, request, callback);
   }
 
-  private void open(Process from, OpenRequest request, Consumer<OpenResult> callback) {
+  private void open(Incarnation from, OpenRequest request, Consumer<OpenResult> callback) {
     Hello hello = request.hello();
     Attempt attempt = new Attempt(from, hello, callback);
     world.after(request.timeoutNanos(), () -> attempt.fail(PathFault.Kind.TIMED_OUT, "no answer in time"));
@@ -141,20 +141,20 @@ public final class SimNetwork {
   }
 
   private final class Attempt implements HelloReply {
-    private final Process from;
+    private final Incarnation from;
     private final Hello hello;
     private final Consumer<OpenResult> callback;
-    private @Nullable Process to;
+    private @Nullable Incarnation to;
     private boolean over;
 
-    Attempt(Process from, Hello hello, Consumer<OpenResult> callback) {
+    Attempt(Incarnation from, Hello hello, Consumer<OpenResult> callback) {
       this.from = from;
       this.hello = hello;
       this.callback = callback;
     }
 
     void reach() {
-      Process process = processes.get(hello.target());
+      Incarnation process = processes.get(hello.target());
       if (process == null || process.dead) {
         fail(PathFault.Kind.UNREACHABLE, "connection refused (111)");
         return;
@@ -172,7 +172,7 @@ public final class SimNetwork {
 
     @Override
     public void welcome(Welcome welcome) {
-      Process target = to;
+      Incarnation target = to;
       if (target == null || target.dead) {
         return;
       }

@@ -1,0 +1,83 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.perf;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import picocli.CommandLine.TypeConversionException;
+
+/** What the command line answers, and with which exit code. */
+class HawserTest {
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  private int run(String... arguments) {
+    return Hawser.run(new PrintWriter(out), new PrintWriter(err), arguments);
+  }
+
+  @Test
+  void helpAndVersionAreFine() {
+    assertThat(run("--help")).isZero();
+    assertThat(out.toString()).contains("Usage: hawser").contains("doctor");
+    assertThat(run("--version")).isZero();
+    assertThat(out.toString()).containsPattern("hawser \\d+\\.\\d+\\.\\d+").doesNotContain("${");
+    assertThat(err.toString()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {"''|a command is missing", "frobnicate|frobnicate",
+      "doctor --nonsense|--nonsense",
+      "doctor extra|extra"})
+  void wrongUsageIsOneLineAndTwo(String line, String message) {
+    assertThat(run(line.isEmpty() ? new String[0] : line.split(" "))).isEqualTo(2);
+    assertThat(err.toString().lines()).singleElement().asString().startsWith("hawser").contains("error: ")
+        .contains(message).contains("--help");
+    assertThat(out.toString()).isEmpty();
+  }
+
+  @Test
+  void aMisspeltOptionIsAnsweredWithTheRightOne() {
+    assertThat(run("doctor", "--verbos")).isEqualTo(2);
+    assertThat(err.toString()).contains("did you mean").contains("--verbose");
+  }
+
+  @Test
+  void verboseAddsTheStack() {
+    assertThat(run("--verbose", "frobnicate")).isEqualTo(2);
+    assertThat(err.toString().lines().count()).isGreaterThan(1);
+  }
+
+  @Test
+  void doctorLooksAround() {
+    assertThat(run("doctor")).isZero();
+    assertThat(out.toString()).contains("java").contains("locked memory").contains("rdma devices");
+  }
+
+  @Test
+  void severalLinesBecomeOne() {
+    assertThat(Hawser.oneLine("one\n  two\r\n\nthree\n")).isEqualTo("one; two; three");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"500ms, 500000000", "10, 10000000000", "1.5s, 1500000000", "2m, 120000000000", "20us, 20000",
+      "1H, 3600000000000"})
+  void timesHaveUnits(String text, long nanos) {
+    assertThat(new DurationConverter().convert(text)).isEqualTo(Duration.ofNanos(nanos));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"soon", "-1s", "1d", "''", "1.s"})
+  void whatIsNoTimeIsRefused(String text) {
+    assertThat(org.assertj.core.api.Assertions.catchThrowable(() -> new DurationConverter().convert(text)))
+        .isInstanceOf(TypeConversionException.class).hasMessageContaining("'" + text + "'");
+  }
+}
