@@ -15,6 +15,9 @@ module dev.hawser.metadata {
   requires io.netty.codec;
   requires io.netty.codec.http;
   requires io.vertx.core;
+  requires java.management;
+  requires micrometer.core;
+  requires micrometer.registry.prometheus;
 
   exports dev.hawser.metadata;
 }

@@ -8,6 +8,7 @@ package dev.hawser.metadata;
 import dev.hawser.metadata.http.Front;
 import dev.hawser.metadata.http.FrontState;
 import dev.hawser.metadata.http.HttpSettings;
+import dev.hawser.metadata.http.Rehearsal;
 import dev.hawser.metadata.store.MemoryStore;
 import dev.hawser.metadata.store.MonotonicClock;
 import dev.hawser.metadata.store.Store;
@@ -18,6 +19,7 @@ import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
 import java.net.BindException;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.nio.channels.UnresolvedAddressException;
@@ -74,6 +76,7 @@ public final class MetadataService implements AutoCloseable {
       service.close();
       throw cannotListen(config, failed);
     }
+    Rehearsal.begin(InetAddress.getLoopbackAddress(), state.port());
     return service;
   }
 

@@ -179,7 +179,8 @@ final class AgentsApi {
     headers.set(Names.REVISION, revision);
     headers.set(Names.TTL_MILLIS, Long.toString(publication.ttlMillis()));
     headers.set(Names.EXPIRES_IN_MILLIS, Long.toString(agent.expiresInMillis()));
-    if (('"' + revision + '"').equals(exchange.header(HttpHeaders.IF_NONE_MATCH))) {
+    String known = exchange.header(HttpHeaders.IF_NONE_MATCH);
+    if (known != null && (known.equals("*") || known.contains('"' + revision + '"'))) {
       exchange.answer(304);
     } else if (exchange.wantsBinary()) {
       if (!publication.address().isEmpty()) {

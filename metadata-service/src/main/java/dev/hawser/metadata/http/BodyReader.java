@@ -20,6 +20,7 @@ final class BodyReader {
   /** Fails with a problem as soon as the limit is known to be passed; what still comes is thrown away. */
   static Future<Buffer> read(HttpServerRequest request, Route route) {
     String declared = request.headers().get(HttpHeaders.CONTENT_LENGTH);
+    // HTTP itself has refused a length that is not a number.
     long length = declared == null ? -1 : Numbers.unsigned("Content-Length", declared);
     if (length > route.maxBody() || length < -1) {
       request.handler(BodyReader::ignore);

@@ -22,7 +22,6 @@ import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The service's HTTP server on one event loop. */
@@ -58,15 +57,7 @@ public final class Front implements Deployable {
     Vertx vertx = context.owner();
     WatchHub hub = new WatchHub(context, store.events());
     Connections connections = new Connections(MonotonicClock.SYSTEM, settings, shared.connections());
-    Routes routes =
-        new Routes(
-            Stream.of(
-                new AgentsApi(store, settings.maxBlobBytes()).routes(),
-                new RenewApi(store).routes(),
-                new WatchApi(store.events(), hub, shared.watchers(), settings.maxWatchers()).routes(),
-                new HealthApi(store, shared::isDraining).routes())
-                .flatMap(List::stream)
-                .toList());
+    Routes routes = Api.routes(store, settings, shared, hub);
     HttpServer server =
         vertx
             .createHttpServer(options())
@@ -103,21 +94,33 @@ public final class Front implements Deployable {
 
   private void serve(HttpServerRequest request, Routes routes, Connections connections) {
     connections.began(request.connection());
-    request.response().endHandler(end -> connections.answered(request.connection()));
     String requestId = shared.requestId(request.getHeader(Names.REQUEST_ID));
     request.response().putHeader(Names.REQUEST_ID, requestId);
-    Exchange exchange = new Exchange(request, requestId, List.of());
     try {
       String path = request.path();
       Routes.Match match = routes.match(request.method(), path == null ? "" : path);
-      exchange = new Exchange(request, requestId, match.parameters().stream().map(Percent::decode).toList());
-      handle(exchange, match.route(), connections);
-    } catch (RuntimeException refused) {
-      fail(exchange, refused);
+      onAnswer(request, requestId, match.route().operation(), connections);
+      List<String> parameters = match.parameters().stream().map(Percent::decode).toList();
+      handle(new Exchange(request, requestId, parameters), match.route(), connections);
+    } catch (ProblemException refused) {
+      onAnswer(request, requestId, "none", connections);
+      new Exchange(request, requestId, List.of()).answer(refused.problem());
     }
   }
 
+  private void onAnswer(HttpServerRequest request, String requestId, String operation, Connections connections) {
+    long began = MonotonicClock.SYSTEM.nanos();
+    RequestStats.RouteStats stats = shared.stats().of(operation);
+    request.response().endHandler(end -> {
+      long took = MonotonicClock.SYSTEM.nanos() - began;
+      connections.answered(request.connection());
+      stats.record(request.response().getStatusCode(), took);
+      AccessLog.answered(request, requestId, took);
+    });
+  }
+
   private void handle(Exchange exchange, Route route, Connections connections) {
+    // What a handler throws, compose turns into a failure.
     BodyReader.read(exchange.request(), route)
         .compose(
             body -> {

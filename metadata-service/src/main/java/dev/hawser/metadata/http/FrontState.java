@@ -6,9 +6,13 @@
 package dev.hawser.metadata.http;
 
 import dev.hawser.metadata.store.Envelopes;
+import dev.hawser.metadata.store.Store;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /** What the fronts of all event loops share. Safe for use by any thread. */
@@ -19,6 +23,9 @@ public final class FrontState {
   private final AtomicInteger watchers = new AtomicInteger();
   private final AtomicLong requests = new AtomicLong();
   private final String life = Integer.toHexString(ThreadLocalRandom.current().nextInt());
+  private final RequestStats stats = new RequestStats();
+  private final LongAdder watchResets = new LongAdder();
+  private final AtomicReference<@Nullable Metrics> metrics = new AtomicReference<>();
   private volatile int port;
   private volatile boolean draining;
   private volatile long graceMillis;
@@ -29,6 +36,21 @@ public final class FrontState {
 
   AtomicInteger watchers() {
     return watchers;
+  }
+
+  RequestStats stats() {
+    return stats;
+  }
+
+  /** Watches that were told that they lost something. */
+  LongAdder watchResets() {
+    return watchResets;
+  }
+
+  /** Those of the service, the same for all event loops. */
+  Metrics metrics(Store store) {
+    Metrics made = new Metrics(this, store);
+    return metrics.compareAndSet(null, made) ? made : Objects.requireNonNull(metrics.get());
   }
 
   void bound(int actualPort) {

@@ -24,6 +24,11 @@ record Route(HttpMethod method, String template, int maxBody, String maxBodySett
     return new Route(HttpMethod.GET, template, 0, "", handler);
   }
 
+  /** What the operation is called: {@code GET /v1/agents/{name}}. */
+  String operation() {
+    return method.name() + " " + template;
+  }
+
   /** The parameters of the path, or null when it does not match. */
   @Nullable
   List<String> match(String path) {

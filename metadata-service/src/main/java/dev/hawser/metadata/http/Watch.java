@@ -9,6 +9,7 @@ import dev.hawser.metadata.store.Event;
 import dev.hawser.metadata.store.EventLog;
 import dev.hawser.metadata.store.Selector;
 import io.vertx.core.buffer.Buffer;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * One watcher: a cursor into the log, and a connection. It writes while the connection takes more and otherwise keeps
@@ -25,16 +26,18 @@ final class Watch {
   private final WatchForm form;
   private final WatchSink sink;
   private final WatchEncoder encoder;
+  private final LongAdder resets;
   private long cursor;
   private int stalled;
   private boolean ended;
 
-  Watch(EventLog log, Selector selector, WatchForm form, WatchSink sink, WatchEncoder encoder) {
+  Watch(EventLog log, Selector selector, WatchForm form, WatchSink sink, WatchEncoder encoder, LongAdder resets) {
     this.log = log;
     this.selector = selector;
     this.form = form;
     this.sink = sink;
     this.encoder = encoder;
+    this.resets = resets;
   }
 
   /** Begins now. */
@@ -60,6 +63,7 @@ final class Watch {
       if (batch == null || batch.next() == EventLog.LOST) {
         EventLog.Start present = log.present();
         cursor = present.cursor();
+        resets.increment();
         sink.write(form.control("reset", present.revision()));
         continue;
       }

@@ -5,6 +5,8 @@
 
 package dev.hawser.metadata.http;
 
+import static dev.hawser.metadata.store.Envelopes.shown;
+
 import dev.hawser.metadata.store.EventLog;
 import dev.hawser.metadata.store.Selector;
 import io.vertx.core.Future;
@@ -13,6 +15,7 @@ import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 
 /** Watches of one event loop, as server-sent events. */
 final class WatchApi {
@@ -20,15 +23,18 @@ final class WatchApi {
   private final WatchHub hub;
   private final WatchEncoder encoder = new WatchEncoder();
   private final AtomicInteger watchers;
+  private final LongAdder resets;
   private final int maxWatchers;
 
   /**
    * @param watchers counts those of all loops
+   * @param resets likewise, of watches that lost something
    */
-  WatchApi(EventLog log, WatchHub hub, AtomicInteger watchers, int maxWatchers) {
+  WatchApi(EventLog log, WatchHub hub, AtomicInteger watchers, LongAdder resets, int maxWatchers) {
     this.log = log;
     this.hub = hub;
     this.watchers = watchers;
+    this.resets = resets;
     this.maxWatchers = maxWatchers;
   }
 
@@ -57,7 +63,7 @@ final class WatchApi {
     response.setChunked(true);
     response.putHeader(HttpHeaders.CONTENT_TYPE, Names.EVENTS);
     response.putHeader(HttpHeaders.CACHE_CONTROL, "no-store");
-    Watch watch = new Watch(log, selector, form, new SseSink(response), encoder);
+    Watch watch = new Watch(log, selector, form, new SseSink(response), encoder, resets);
     response.drainHandler(drained -> watch.pump());
     response.exceptionHandler(gone -> hub.remove(watch));
     response.closeHandler(
@@ -82,7 +88,7 @@ final class WatchApi {
     if (form.equals("plain")) {
       return WatchForm.SSE_PLAIN;
     }
-    throw Problem.badRequest("form is " + dev.hawser.metadata.store.Envelopes.shown(form) + "; give json or plain")
+    throw Problem.badRequest("form is " + shown(form) + "; give json or plain")
         .exception();
   }
 }

@@ -17,6 +17,7 @@ import dev.hawser.metadata.store.StoreLimits;
 import io.vertx.core.buffer.Buffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 
 /** A watch whose connection takes nothing. */
@@ -24,9 +25,10 @@ class SlowWatchTest {
   private static final int HISTORY = 8;
 
   private final MemoryStore store = new MemoryStore(new StoreLimits(10, 1 << 20, HISTORY), MonotonicClock.SYSTEM, 100);
+  private final LongAdder resets = new LongAdder();
   private final Sink sink = new Sink();
   private final Watch watch =
-      new Watch(store.events(), Selector.ALL, WatchForm.SSE_PLAIN, sink, new WatchEncoder());
+      new Watch(store.events(), Selector.ALL, WatchForm.SSE_PLAIN, sink, new WatchEncoder(), resets);
 
   @Test
   void keepsNothingWhileTheConnectionIsFull() {
@@ -51,6 +53,7 @@ class SlowWatchTest {
     sink.full = false;
     watch.pump();
     assertThat(sink.written).containsExactly("event: ready\nid: 100\ndata: \n\n", "event: reset\nid: 109\ndata: \n\n");
+    assertThat(resets.sum()).isEqualTo(1);
     publish(20);
     watch.pump();
     assertThat(sink.written.getLast()).isEqualTo("event: put\nid: 110\ndata: a 20\n\n");

@@ -1,0 +1,29 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.metadata.http;
+
+import dev.hawser.metadata.store.Store;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Puts the API together. */
+final class Api {
+  private Api() {}
+
+  /** All routes, for one event loop. */
+  static Routes routes(Store store, HttpSettings settings, FrontState shared, WatchHub hub) {
+    return new Routes(
+        Stream.of(
+            new AgentsApi(store, settings.maxBlobBytes()).routes(),
+            new RenewApi(store).routes(),
+            new WatchApi(store.events(), hub, shared.watchers(), shared.watchResets(), settings.maxWatchers()).routes(),
+            new HealthApi(store, shared::isDraining).routes(),
+            new MetricsApi(shared.metrics(store)).routes(),
+            new DocumentApi().routes())
+            .flatMap(List::stream)
+            .toList());
+  }
+}
