@@ -16,6 +16,7 @@ module dev.hawser.metadata {
   requires io.netty.codec.http;
   requires io.vertx.core;
   requires java.management;
+  requires java.naming;
   requires micrometer.core;
   requires micrometer.registry.prometheus;
 

@@ -5,7 +5,9 @@
 
 package dev.hawser.metadata;
 
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 
 /**
  * How a metadata service runs.
@@ -23,6 +25,10 @@ import java.time.Duration;
  * @param requestTimeout within which a request has to arrive, head and body
  * @param idleTimeout after which a connection without a request is closed
  * @param shutdownGrace how long requests that run may take when the service closes
+ * @param tls of the listener
+ * @param tokens file of bearer tokens and their roles; read again within seconds when it changes
+ * @param allowAnonymous lets anyone do anything beyond loopback, too, where neither tokens nor client certificates are
+ *     asked for
  */
 public record MetadataConfig(
     String host,
@@ -37,7 +43,10 @@ public record MetadataConfig(
     Duration watchKeepalive,
     Duration requestTimeout,
     Duration idleTimeout,
-    Duration shutdownGrace) {
+    Duration shutdownGrace,
+    Optional<TlsConfig> tls,
+    Optional<Path> tokens,
+    boolean allowAnonymous) {
 
   /** Largest value of {@link #maxBlobBytes}, bytes. */
   public static final int LARGEST_BLOB = 64 << 20;
@@ -56,7 +65,10 @@ public record MetadataConfig(
           Duration.ofSeconds(15),
           Duration.ofSeconds(10),
           Duration.ofSeconds(60),
-          Duration.ofSeconds(5));
+          Duration.ofSeconds(5),
+          Optional.empty(),
+          Optional.empty(),
+          false);
 
   /**
    * Checks the limits.
@@ -109,6 +121,9 @@ public record MetadataConfig(
     private Duration requestTimeout;
     private Duration idleTimeout;
     private Duration shutdownGrace;
+    private Optional<TlsConfig> tls;
+    private Optional<Path> tokens;
+    private boolean allowAnonymous;
 
     private Builder(MetadataConfig from) {
       host = from.host;
@@ -124,6 +139,9 @@ public record MetadataConfig(
       requestTimeout = from.requestTimeout;
       idleTimeout = from.idleTimeout;
       shutdownGrace = from.shutdownGrace;
+      tls = from.tls;
+      tokens = from.tokens;
+      allowAnonymous = from.allowAnonymous;
     }
 
     /** {@link MetadataConfig#host}. */
@@ -204,6 +222,24 @@ public record MetadataConfig(
       return this;
     }
 
+    /** {@link MetadataConfig#tls}. */
+    public Builder tls(TlsConfig value) {
+      tls = Optional.of(value);
+      return this;
+    }
+
+    /** {@link MetadataConfig#tokens}. */
+    public Builder tokens(Path value) {
+      tokens = Optional.of(value);
+      return this;
+    }
+
+    /** {@link MetadataConfig#allowAnonymous}. */
+    public Builder allowAnonymous(boolean value) {
+      allowAnonymous = value;
+      return this;
+    }
+
     /**
      * What was collected.
      *
@@ -223,7 +259,10 @@ public record MetadataConfig(
           watchKeepalive,
           requestTimeout,
           idleTimeout,
-          shutdownGrace);
+          shutdownGrace,
+          tls,
+          tokens,
+          allowAnonymous);
     }
   }
 }

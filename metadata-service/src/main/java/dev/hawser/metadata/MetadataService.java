@@ -5,10 +5,12 @@
 
 package dev.hawser.metadata;
 
+import dev.hawser.metadata.auth.Authentication;
 import dev.hawser.metadata.http.Front;
 import dev.hawser.metadata.http.FrontState;
 import dev.hawser.metadata.http.HttpSettings;
 import dev.hawser.metadata.http.Rehearsal;
+import dev.hawser.metadata.http.TlsSettings;
 import dev.hawser.metadata.store.MemoryStore;
 import dev.hawser.metadata.store.MonotonicClock;
 import dev.hawser.metadata.store.Store;
@@ -18,11 +20,8 @@ import io.vertx.core.Future;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
-import java.net.BindException;
 import java.net.InetAddress;
 import java.net.URI;
-import java.net.UnknownHostException;
-import java.nio.channels.UnresolvedAddressException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -38,6 +37,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>Safe for use by any thread but its own event loops. It keeps the process alive until it is closed.
  */
 public final class MetadataService implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(MetadataService.class.getName());
+
+  /** Between two looks at the file of tokens. */
+  private static final long TOKENS_MILLIS = 1_000;
+
   private static final Duration START_DEADLINE = Duration.ofSeconds(30);
 
   /** Beyond the grace that running requests get. */
@@ -62,9 +66,10 @@ public final class MetadataService implements AutoCloseable {
    * @throws MetadataException when it cannot listen, on one line that says why
    */
   public static MetadataService start(MetadataConfig config) {
+    Authentication authentication = Listener.admission(config);
     Vertx vertx = Vertx.vertx(options(config));
     Store store = new MemoryStore(limits(config), MonotonicClock.SYSTEM, firstRevision()).start();
-    FrontState state = new FrontState();
+    FrontState state = new FrontState(authentication);
     MetadataService service = new MetadataService(config, vertx, store, state);
     HttpSettings settings = settings(config);
     try {
@@ -74,16 +79,33 @@ public final class MetadataService implements AutoCloseable {
           START_DEADLINE);
     } catch (ExecutionException | TimeoutException failed) {
       service.close();
-      throw cannotListen(config, failed);
+      throw Listener.cannotListen(config, failed);
     }
-    Rehearsal.begin(InetAddress.getLoopbackAddress(), state.port());
+    config.tokens().ifPresent(file -> service.watchTokens(new TokenReload(file, authentication)));
+    if (config.tls().isEmpty()) {
+      Rehearsal.begin(InetAddress.getLoopbackAddress(), state.port());
+    }
     return service;
   }
 
-  /** Where it listens, as agents are told: {@code http://HOST:PORT}. A wildcard address is given as it was set. */
+  private void watchTokens(TokenReload reload) {
+    vertx.setPeriodic(
+        TOKENS_MILLIS,
+        tick -> vertx
+            .<Void>executeBlocking(
+                () -> {
+                  reload.look();
+                  return null;
+                })
+            .onFailure(
+                failed -> LOG.log(System.Logger.Level.ERROR, "The file of tokens was not looked at", failed)));
+  }
+
+  /** Where it listens, as agents are told: {@code http://HOST:PORT}, or https. A wildcard address is given as it was set. */
   public URI uri() {
     String host = config.host();
-    return URI.create("http://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + state.port());
+    return URI.create((config.tls().isPresent() ? "https://" : "http://")
+        + (host.contains(":") ? "[" + host + "]" : host) + ":" + state.port());
   }
 
   /** The port that it listens on. */
@@ -146,6 +168,11 @@ public final class MetadataService implements AutoCloseable {
     return new HttpSettings(
         config.host(),
         config.port(),
+        config
+            .tls()
+            .map(tls -> new TlsSettings(tls.certificate(), tls.key(), tls.clientAuthorities().orElse(null),
+                tls.clientsMust()))
+            .orElse(null),
         config.maxBlobBytes(),
         config.maxConnections(),
         config.maxWatchers(),
@@ -157,22 +184,5 @@ public final class MetadataService implements AutoCloseable {
   /** Greater than any revision of an earlier life, unless that changed something every microsecond. */
   private static long firstRevision() {
     return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
-  }
-
-  private static MetadataException cannotListen(MetadataConfig config, Exception failed) {
-    Throwable cause = failed instanceof ExecutionException && failed.getCause() != null ? failed.getCause() : failed;
-    String where = config.host() + ":" + config.port();
-    String why =
-        switch (cause) {
-          case BindException taken when String.valueOf(taken.getMessage()).contains("in use") ->
-            "the port is in use; stop the process that has it, or take another port (0 takes a free one)";
-          case BindException refused ->
-            refused.getMessage() + "; give an address of this machine and a port that this user may listen on";
-          case UnknownHostException unknown -> "the host name is unknown; give a name or an address of this machine";
-          case UnresolvedAddressException unknown ->
-            "the host name is unknown; give a name or an address of this machine";
-          default -> cause + "; give an address of this machine and a port that this user may listen on";
-        };
-    return new MetadataException("The metadata service cannot listen on " + where + ": " + why, cause);
   }
 }

@@ -13,16 +13,23 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /** Talks to a service as agents do. */
 final class TestClient implements AutoCloseable {
   private static final Duration DEADLINE = Duration.ofSeconds(20);
 
-  private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+  private final HttpClient http;
   private final URI base;
 
   TestClient(URI base) {
+    this(base, null);
+  }
+
+  TestClient(URI base, @Nullable SSLContext tls) {
+    HttpClient.Builder builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
+    this.http = (tls == null ? builder : builder.sslContext(tls)).build();
     this.base = base;
   }
 

@@ -18,13 +18,14 @@ final class AccessLog {
 
   private AccessLog() {}
 
-  static void answered(HttpServerRequest request, String requestId, long nanos) {
+  static void answered(HttpServerRequest request, String requestId, String subject, long nanos) {
     int status = request.response().getStatusCode();
     System.Logger.Level level = status == 500 ? System.Logger.Level.WARNING : System.Logger.Level.DEBUG;
     if (LOG.isLoggable(level)) {
       LOG.log(
           level,
-          "request_id=" + requestId + " peer=" + request.remoteAddress() + " method=" + request.method() + " path="
+          "request_id=" + requestId + " peer=" + request.remoteAddress() + " subject=" + subject + " method="
+              + request.method() + " path="
               + shown(String.valueOf(request.path())) + " status=" + status + " us=" + nanos / 1_000);
     }
   }

@@ -48,10 +48,10 @@ final class AgentsApi {
 
   List<Route> routes() {
     return List.of(
-        Route.get("/v1/agents/{name}", this::fetch),
-        new Route(HttpMethod.PUT, "/v1/agents/{name}", maxBody(), "--max-blob", this::publish),
-        new Route(HttpMethod.DELETE, "/v1/agents/{name}", 0, "", this::delete),
-        Route.get("/v1/agents", this::list));
+        Route.get("/v1/agents/{name}", Access.READ, this::fetch),
+        new Route(HttpMethod.PUT, "/v1/agents/{name}", Access.OWNER, maxBody(), "--max-blob", this::publish),
+        new Route(HttpMethod.DELETE, "/v1/agents/{name}", Access.OWNER, 0, "", this::delete),
+        Route.get("/v1/agents", Access.READ, this::list));
   }
 
   private int maxBody() {

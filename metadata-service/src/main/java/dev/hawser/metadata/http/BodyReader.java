@@ -5,6 +5,7 @@
 
 package dev.hawser.metadata.http;
 
+import dev.hawser.metadata.store.InvalidEnvelopeException;
 import io.vertx.core.Future;
 import io.vertx.core.Promise;
 import io.vertx.core.buffer.Buffer;
@@ -17,8 +18,18 @@ final class BodyReader {
 
   private BodyReader() {}
 
-  /** Fails with a problem as soon as the limit is known to be passed; what still comes is thrown away. */
-  static Future<Buffer> read(HttpServerRequest request, Route route) {
+  /**
+   * Fails with a problem as soon as the limit is known to be passed; what still comes is thrown away.
+   *
+   * @param admission runs first; nothing is kept of the body of one who is not let in
+   */
+  static Future<Buffer> read(HttpServerRequest request, Route route, Runnable admission) {
+    try {
+      admission.run();
+    } catch (ProblemException | InvalidEnvelopeException refused) {
+      request.handler(BodyReader::ignore);
+      return Future.failedFuture(refused);
+    }
     String declared = request.headers().get(HttpHeaders.CONTENT_LENGTH);
     // HTTP itself has refused a length that is not a number.
     long length = declared == null ? -1 : Numbers.unsigned("Content-Length", declared);

@@ -20,7 +20,7 @@ final class DocumentApi {
   private @Nullable Buffer document;
 
   List<Route> routes() {
-    return List.of(Route.get("/openapi.json", this::openApi));
+    return List.of(Route.get("/openapi.json", Access.OPEN, this::openApi));
   }
 
   private Future<Void> openApi(Exchange exchange, Buffer body) {

@@ -7,6 +7,8 @@ package dev.hawser.metadata.http;
 
 import static dev.hawser.metadata.store.Envelopes.shown;
 
+import dev.hawser.metadata.auth.Caller;
+import dev.hawser.metadata.auth.Role;
 import dev.hawser.metadata.store.Envelopes;
 import dev.hawser.metadata.store.Selector;
 import io.vertx.core.Future;
@@ -32,6 +34,7 @@ final class Exchange {
   private final HttpServerRequest request;
   private final String requestId;
   private final List<String> parameters;
+  private @Nullable Caller caller;
 
   /**
    * @param request as it came
@@ -42,6 +45,45 @@ final class Exchange {
     this.request = request;
     this.requestId = requestId;
     this.parameters = parameters;
+  }
+
+  /**
+   * Lets the caller in, or not.
+   *
+   * @throws ProblemException when it is not known, or may not do this
+   */
+  void admit(Access access, @Nullable Caller known) {
+    if (access == Access.OPEN) {
+      return;
+    }
+    if (known == null) {
+      throw Problem.unauthenticated().exception();
+    }
+    caller = known;
+    if (access == Access.OWNER) {
+      requireOwner(name());
+    } else if (access == Access.PUBLISHER && known.role() == Role.READ) {
+      throw Problem.forbidden(known.subject() + " has the role read; it takes publish or admin").exception();
+    }
+  }
+
+  /**
+   * For routes that name agents elsewhere than in the path.
+   *
+   * @throws ProblemException when the caller does not own the agent
+   */
+  void requireOwner(String name) {
+    if (caller == null || !caller.owns(name)) {
+      throw Problem.forbidden(
+          subject() + " does not own agent " + name
+              + "; use the token or the certificate of its owner, or widen the names in the file of tokens")
+          .exception();
+    }
+  }
+
+  /** Who asks, for the log. */
+  String subject() {
+    return caller == null ? "-" : caller.subject();
   }
 
   HttpServerRequest request() {

@@ -17,6 +17,7 @@ import io.vertx.core.Context;
 import io.vertx.core.Deployable;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
@@ -81,7 +82,7 @@ public final class Front implements Deployable {
   }
 
   private HttpServerOptions options() {
-    return new HttpServerOptions()
+    HttpServerOptions options = new HttpServerOptions()
         .setHost(settings.host())
         .setPort(settings.port())
         .setMaxHeaderSize(MAX_HEADERS)
@@ -90,44 +91,58 @@ public final class Front implements Deployable {
         .setTcpNoDelay(true)
         .setIdleTimeoutUnit(TimeUnit.MILLISECONDS)
         .setIdleTimeout(Math.toIntExact(Math.max(settings.idleMillis(), 4 * settings.keepaliveMillis())));
+    if (settings.tls() != null) {
+      settings.tls().apply(options);
+    }
+    return options;
   }
 
   private void serve(HttpServerRequest request, Routes routes, Connections connections) {
     connections.began(request.connection());
     String requestId = shared.requestId(request.getHeader(Names.REQUEST_ID));
     request.response().putHeader(Names.REQUEST_ID, requestId);
+    Exchange unmatched = new Exchange(request, requestId, List.of());
     try {
       String path = request.path();
       Routes.Match match = routes.match(request.method(), path == null ? "" : path);
-      onAnswer(request, requestId, match.route().operation(), connections);
-      List<String> parameters = match.parameters().stream().map(Percent::decode).toList();
-      handle(new Exchange(request, requestId, parameters), match.route(), connections);
+      Exchange exchange =
+          new Exchange(request, requestId, match.parameters().stream().map(Percent::decode).toList());
+      onAnswer(exchange, match.route().operation(), connections);
+      handle(exchange, match.route(), connections);
     } catch (ProblemException refused) {
-      onAnswer(request, requestId, "none", connections);
-      new Exchange(request, requestId, List.of()).answer(refused.problem());
+      onAnswer(unmatched, "none", connections);
+      unmatched.answer(refused.problem());
     }
   }
 
-  private void onAnswer(HttpServerRequest request, String requestId, String operation, Connections connections) {
+  private void onAnswer(Exchange exchange, String operation, Connections connections) {
     long began = MonotonicClock.SYSTEM.nanos();
     RequestStats.RouteStats stats = shared.stats().of(operation);
-    request.response().endHandler(end -> {
+    exchange.response().endHandler(end -> {
       long took = MonotonicClock.SYSTEM.nanos() - began;
-      connections.answered(request.connection());
-      stats.record(request.response().getStatusCode(), took);
-      AccessLog.answered(request, requestId, took);
+      connections.answered(exchange.request().connection());
+      stats.record(exchange.response().getStatusCode(), took);
+      AccessLog.answered(exchange.request(), exchange.requestId(), exchange.subject(), took);
     });
   }
 
   private void handle(Exchange exchange, Route route, Connections connections) {
-    // What a handler throws, compose turns into a failure.
-    BodyReader.read(exchange.request(), route)
+    HttpServerRequest request = exchange.request();
+    BodyReader.read(request, route, () -> admit(exchange, route))
         .compose(
             body -> {
-              connections.received(exchange.request().connection());
+              connections.received(request.connection());
               return route.handler().handle(exchange, body);
             })
         .onFailure(failure -> fail(exchange, failure));
+  }
+
+  private void admit(Exchange exchange, Route route) {
+    exchange.admit(
+        route.access(),
+        shared
+            .authentication()
+            .callerOf(exchange.header(HttpHeaders.AUTHORIZATION), exchange.request().sslSession()));
   }
 
   private static void fail(Exchange exchange, Throwable failure) {

@@ -5,6 +5,7 @@
 
 package dev.hawser.metadata.http;
 
+import dev.hawser.metadata.auth.Authentication;
 import dev.hawser.metadata.store.Envelopes;
 import dev.hawser.metadata.store.Store;
 import java.util.Objects;
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class FrontState {
   private static final int MAX_REQUEST_ID = 64;
 
+  private final Authentication authentication;
   private final AtomicInteger connections = new AtomicInteger();
   private final AtomicInteger watchers = new AtomicInteger();
   private final AtomicLong requests = new AtomicLong();
@@ -29,6 +31,19 @@ public final class FrontState {
   private volatile int port;
   private volatile boolean draining;
   private volatile long graceMillis;
+
+  /**
+   * Begins with nothing open.
+   *
+   * @param authentication decides who gets in
+   */
+  public FrontState(Authentication authentication) {
+    this.authentication = authentication;
+  }
+
+  Authentication authentication() {
+    return authentication;
+  }
 
   AtomicInteger connections() {
     return connections;

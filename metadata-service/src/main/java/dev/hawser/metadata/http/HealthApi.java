@@ -22,7 +22,8 @@ final class HealthApi {
   }
 
   List<Route> routes() {
-    return List.of(Route.get("/health/live", this::live), Route.get("/health/ready", this::ready));
+    return List.of(Route.get("/health/live", Access.OPEN, this::live),
+        Route.get("/health/ready", Access.OPEN, this::ready));
   }
 
   private Future<Void> live(Exchange exchange, Buffer body) {

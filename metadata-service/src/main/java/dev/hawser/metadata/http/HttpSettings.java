@@ -5,11 +5,14 @@
 
 package dev.hawser.metadata.http;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * What the HTTP side is bounded by.
  *
  * @param host to listen on: a name or an address
  * @param port to listen on; 0 takes a free one
+ * @param tls null for none
  * @param maxBlobBytes of one publication
  * @param maxConnections open at once
  * @param maxWatchers open at once
@@ -20,6 +23,7 @@ package dev.hawser.metadata.http;
 public record HttpSettings(
     String host,
     int port,
+    @Nullable TlsSettings tls,
     int maxBlobBytes,
     int maxConnections,
     int maxWatchers,

@@ -20,7 +20,7 @@ final class MetricsApi {
   }
 
   List<Route> routes() {
-    return List.of(Route.get("/metrics", this::scrape));
+    return List.of(Route.get("/metrics", Access.READ, this::scrape));
   }
 
   private Future<Void> scrape(Exchange exchange, Buffer body) {

@@ -46,6 +46,20 @@ record Problem(
     return of(400, "bad-request", "A field is missing or out of its limits", detail);
   }
 
+  static Problem unauthenticated() {
+    return of(
+        401,
+        "unauthenticated",
+        "The caller is not known",
+        "The request has no token or certificate that is known here; send Authorization: Bearer TOKEN with a token"
+            + " of this service")
+        .with("WWW-Authenticate", "Bearer realm=\"hawser\"");
+  }
+
+  static Problem forbidden(String detail) {
+    return of(403, "forbidden", "The caller may not do this", detail);
+  }
+
   static Problem agentUnknown(String name) {
     return of(
         404,

@@ -42,8 +42,8 @@ final class RenewApi {
 
   List<Route> routes() {
     return List.of(
-        new Route(HttpMethod.POST, "/v1/agents/{name}/renew", MAX_SUMMARY_BODY, "", this::renew),
-        new Route(HttpMethod.POST, "/v1/renew", MAX_BATCH_BODY, "", this::renewMany));
+        new Route(HttpMethod.POST, "/v1/agents/{name}/renew", Access.OWNER, MAX_SUMMARY_BODY, "", this::renew),
+        new Route(HttpMethod.POST, "/v1/renew", Access.PUBLISHER, MAX_BATCH_BODY, "", this::renewMany));
   }
 
   private Future<Void> renew(Exchange exchange, Buffer body) {
@@ -88,6 +88,7 @@ final class RenewApi {
       throw Problem.unsupportedMediaType(shown(exchange.contentType()), Names.TEXT + " or " + Names.JSON).exception();
     }
     List<Renewal> renewals = json ? fromJson(body) : fromText(body);
+    renewals.forEach(renewal -> exchange.requireOwner(renewal.name()));
     return store
         .renew(renewals)
         .compose(

@@ -15,13 +15,15 @@ import org.jspecify.annotations.Nullable;
  *
  * @param method of HTTP; GET stands for HEAD too
  * @param template of the path, with {@code {parameter}} for a segment
+ * @param access whom it serves
  * @param maxBody bytes that its body may have
  * @param maxBodySetting what moves this limit, for the message
  * @param handler serves it
  */
-record Route(HttpMethod method, String template, int maxBody, String maxBodySetting, Handler handler) {
-  static Route get(String template, Handler handler) {
-    return new Route(HttpMethod.GET, template, 0, "", handler);
+record Route(
+    HttpMethod method, String template, Access access, int maxBody, String maxBodySetting, Handler handler) {
+  static Route get(String template, Access access, Handler handler) {
+    return new Route(HttpMethod.GET, template, access, 0, "", handler);
   }
 
   /** What the operation is called: {@code GET /v1/agents/{name}}. */

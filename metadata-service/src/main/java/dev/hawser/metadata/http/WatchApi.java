@@ -39,7 +39,7 @@ final class WatchApi {
   }
 
   List<Route> routes() {
-    return List.of(Route.get("/v1/watch", this::watch));
+    return List.of(Route.get("/v1/watch", Access.READ, this::watch));
   }
 
   private Future<Void> watch(Exchange exchange, Buffer body) {

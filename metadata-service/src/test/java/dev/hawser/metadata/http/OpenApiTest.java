@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.hawser.metadata.MetadataConfig;
 import dev.hawser.metadata.MetadataService;
+import dev.hawser.metadata.auth.Authentication;
 import dev.hawser.metadata.store.MemoryStore;
 import dev.hawser.metadata.store.MonotonicClock;
 import dev.hawser.metadata.store.StoreLimits;
@@ -37,7 +38,8 @@ import org.junit.jupiter.api.Test;
 class OpenApiTest {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Pattern PARAMETER = Pattern.compile("\\{(\\w+)}");
-  private static final HttpSettings SETTINGS = new HttpSettings("127.0.0.1", 0, 1 << 20, 9, 9, 1_000, 1_000, 1_000);
+  private static final HttpSettings SETTINGS =
+      new HttpSettings("127.0.0.1", 0, null, 1 << 20, 9, 9, 1_000, 1_000, 1_000);
 
   private final JsonNode document = load();
 
@@ -55,7 +57,8 @@ class OpenApiTest {
       WatchHub hub = new WatchHub(vertx.getOrCreateContext(), store.events());
       assertThat(documented)
           .containsExactlyInAnyOrderElementsOf(
-              Api.routes(store, SETTINGS, new FrontState(), hub).all().stream().map(Route::operation).toList());
+              Api.routes(store, SETTINGS, new FrontState(Authentication.none()), hub).all().stream()
+                  .map(Route::operation).toList());
     } finally {
       vertx.close().await();
     }
@@ -78,6 +81,26 @@ class OpenApiTest {
         }
         assertThat(parameters(operation, "path")).isEqualTo(inPath);
       }
+    }
+  }
+
+  @Test
+  void saysWhichOperationsAreOpen() {
+    Vertx vertx = Vertx.vertx();
+    try {
+      MemoryStore store = new MemoryStore(StoreLimits.DEFAULT, MonotonicClock.SYSTEM, 1);
+      WatchHub hub = new WatchHub(vertx.getOrCreateContext(), store.events());
+      for (Route route : Api.routes(store, SETTINGS, new FrontState(Authentication.none()), hub).all()) {
+        JsonNode operation = operation(call(route.method().name(), route.template(), ""));
+        boolean open = route.access() == Access.OPEN;
+        assertThat(operation.has("security")).as(route.operation()).isEqualTo(open);
+        assertThat(operation.get("responses").has("401")).as(route.operation()).isEqualTo(!open);
+        assertThat(operation.get("responses").has("403"))
+            .as(route.operation())
+            .isEqualTo(route.access() == Access.OWNER || route.access() == Access.PUBLISHER);
+      }
+    } finally {
+      vertx.close().await();
     }
   }
 
