@@ -29,6 +29,10 @@ import org.jspecify.annotations.Nullable;
 public final class Front implements Deployable {
   private static final System.Logger LOG = System.getLogger(Front.class.getName());
   private static final int MAX_HEADERS = 16 * 1024;
+
+  /** What a watcher says over a WebSocket is not listened to. */
+  private static final int MAX_FROM_WATCHER = 4 * 1024;
+
   private static final int MAX_REQUEST_LINE = 32 * 1024;
 
   /** How late a connection that takes too long may be noticed, milliseconds. */
@@ -89,6 +93,8 @@ public final class Front implements Deployable {
         .setMaxInitialLineLength(MAX_REQUEST_LINE)
         .setHttp2ClearTextEnabled(false)
         .setTcpNoDelay(true)
+        .setMaxWebSocketFrameSize(MAX_FROM_WATCHER)
+        .setMaxWebSocketMessageSize(MAX_FROM_WATCHER)
         .setIdleTimeoutUnit(TimeUnit.MILLISECONDS)
         .setIdleTimeout(Math.toIntExact(Math.max(settings.idleMillis(), 4 * settings.keepaliveMillis())));
     if (settings.tls() != null) {

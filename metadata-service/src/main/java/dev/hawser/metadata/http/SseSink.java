@@ -8,6 +8,7 @@ package dev.hawser.metadata.http;
 import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
 
 /** A response that goes on. Its close handler tells when the watcher has gone; failed writes say nothing more. */
 final class SseSink implements WatchSink {
@@ -25,7 +26,17 @@ final class SseSink implements WatchSink {
   }
 
   @Override
-  public void write(Buffer events) {
+  public void write(List<Buffer> events) {
+    if (events.size() == 1) {
+      write(events.getFirst());
+      return;
+    }
+    Buffer joined = Buffer.buffer();
+    events.forEach(joined::appendBuffer);
+    write(joined);
+  }
+
+  private void write(Buffer events) {
     if (!response.closed()) {
       Future<Void> _ = response.write(events);
     }

@@ -9,6 +9,8 @@ import dev.hawser.metadata.store.Event;
 import dev.hawser.metadata.store.EventLog;
 import dev.hawser.metadata.store.Selector;
 import io.vertx.core.buffer.Buffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -44,14 +46,14 @@ final class Watch {
   void begin() {
     EventLog.Start present = log.present();
     cursor = present.cursor();
-    sink.write(form.control("ready", present.revision()));
+    sink.write(List.of(form.control("ready", present.revision())));
   }
 
   /** Begins after a revision that the watcher has seen. */
   void resume(long revision) {
     cursor = log.after(revision);
     if (cursor != EventLog.LOST) {
-      sink.write(form.control("ready", revision));
+      sink.write(List.of(form.control("ready", revision)));
     }
     pump();
   }
@@ -64,7 +66,7 @@ final class Watch {
         EventLog.Start present = log.present();
         cursor = present.cursor();
         resets.increment();
-        sink.write(form.control("reset", present.revision()));
+        sink.write(List.of(form.control("reset", present.revision())));
         continue;
       }
       if (batch.events().isEmpty()) {
@@ -76,24 +78,14 @@ final class Watch {
   }
 
   private void write(EventLog.Batch batch) {
-    Buffer joined = null;
-    Buffer only = null;
+    List<Buffer> encoded = new ArrayList<>(batch.events().size());
     for (Event event : batch.events()) {
-      if (!selector.accepts(event.name(), event.labels())) {
-        continue;
-      }
-      Buffer encoded = encoder.encode(form, event);
-      if (only == null) {
-        only = encoded;
-      } else {
-        joined = joined == null ? Buffer.buffer().appendBuffer(only) : joined;
-        joined.appendBuffer(encoded);
+      if (selector.accepts(event.name(), event.labels())) {
+        encoded.add(encoder.encode(form, event));
       }
     }
-    if (joined != null) {
-      sink.write(joined);
-    } else if (only != null) {
-      sink.write(only);
+    if (!encoded.isEmpty()) {
+      sink.write(encoded);
     }
   }
 
@@ -113,7 +105,7 @@ final class Watch {
   /** Tells the watcher to go elsewhere. */
   void sayGoodbye() {
     if (!ended) {
-      sink.write(form.control("bye", log.lastRevision()));
+      sink.write(List.of(form.control("bye", log.lastRevision())));
       close();
       sink.end();
     }

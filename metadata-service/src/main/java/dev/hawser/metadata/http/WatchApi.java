@@ -13,11 +13,13 @@ import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.http.ServerWebSocket;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Watches of one event loop, as server-sent events. */
+/** Watches of one event loop, as server-sent events or over a WebSocket. */
 final class WatchApi {
   private final EventLog log;
   private final WatchHub hub;
@@ -43,14 +45,18 @@ final class WatchApi {
   }
 
   private Future<Void> watch(Exchange exchange, Buffer body) {
-    exchange.requireAccepts(Names.EVENTS);
+    boolean webSocket = exchange.request().canUpgradeToWebSocket();
+    if (!webSocket) {
+      exchange.requireAccepts(Names.EVENTS);
+    }
     Selector selector = exchange.selector();
-    WatchForm form = form(exchange);
+    WatchForm form = webSocket ? WatchForm.WEB_SOCKET : form(exchange);
     String revision = exchange.query("revision");
     if (revision == null) {
       revision = exchange.header("Last-Event-ID");
     }
-    long from = revision == null ? 0 : Numbers.unsigned("revision", revision);
+    OptionalLong from =
+        revision == null ? OptionalLong.empty() : OptionalLong.of(Numbers.unsigned("revision", revision));
     if (watchers.incrementAndGet() > maxWatchers) {
       watchers.decrementAndGet();
       throw Problem.unavailable(
@@ -59,25 +65,49 @@ final class WatchApi {
           "There are " + maxWatchers + " watches already; raise --max-watchers or ask another replica")
           .exception();
     }
-    HttpServerResponse response = exchange.response();
+    if (!webSocket) {
+      open(exchange.response(), selector, form, from);
+      return Future.succeededFuture();
+    }
+    return exchange
+        .request()
+        .toWebSocket()
+        .onFailure(refused -> watchers.decrementAndGet())
+        .onSuccess(socket -> open(socket, selector, form, from))
+        .mapEmpty();
+  }
+
+  private void open(HttpServerResponse response, Selector selector, WatchForm form, OptionalLong from) {
     response.setChunked(true);
     response.putHeader(HttpHeaders.CONTENT_TYPE, Names.EVENTS);
     response.putHeader(HttpHeaders.CACHE_CONTROL, "no-store");
     Watch watch = new Watch(log, selector, form, new SseSink(response), encoder, resets);
     response.drainHandler(drained -> watch.pump());
     response.exceptionHandler(gone -> hub.remove(watch));
-    response.closeHandler(
-        closed -> {
-          watchers.decrementAndGet();
-          hub.remove(watch);
-        });
+    response.closeHandler(closed -> leave(watch));
+    begin(watch, from);
+  }
+
+  private void open(ServerWebSocket socket, Selector selector, WatchForm form, OptionalLong from) {
+    Watch watch = new Watch(log, selector, form, new WebSocketSink(socket), encoder, resets);
+    socket.drainHandler(drained -> watch.pump());
+    socket.exceptionHandler(gone -> hub.remove(watch));
+    socket.closeHandler(closed -> leave(watch));
+    begin(watch, from);
+  }
+
+  private void begin(Watch watch, OptionalLong from) {
     hub.add(watch);
-    if (revision == null) {
-      watch.begin();
+    if (from.isPresent()) {
+      watch.resume(from.getAsLong());
     } else {
-      watch.resume(from);
+      watch.begin();
     }
-    return Future.succeededFuture();
+  }
+
+  private void leave(Watch watch) {
+    watchers.decrementAndGet();
+    hub.remove(watch);
   }
 
   private static WatchForm form(Exchange exchange) {

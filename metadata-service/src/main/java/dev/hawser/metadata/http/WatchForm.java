@@ -35,6 +35,19 @@ enum WatchForm {
     Buffer control(String kind, long revision) {
       return frame(kind, revision, "");
     }
+  },
+
+  /** WebSocket messages: the JSON of {@link #SSE} with the kind of the event in it. */
+  WEB_SOCKET {
+    @Override
+    Buffer event(Event event) {
+      return Buffer.buffer("{\"event\":\"" + kind(event) + "\"," + json(event).substring(1));
+    }
+
+    @Override
+    Buffer control(String kind, long revision) {
+      return Buffer.buffer("{\"event\":\"" + kind + "\",\"revision\":\"" + Long.toUnsignedString(revision) + "\"}");
+    }
   };
 
   /** Something that happened to an agent. */

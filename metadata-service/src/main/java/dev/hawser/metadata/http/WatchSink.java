@@ -6,13 +6,15 @@
 package dev.hawser.metadata.http;
 
 import io.vertx.core.buffer.Buffer;
+import java.util.List;
 
 /** The connection to a watcher, as a watch sees it. */
 interface WatchSink {
   /** Whether what is written now would only wait. */
   boolean isFull();
 
-  void write(Buffer events);
+  /** Writes encoded events, at least one, in order. */
+  void write(List<Buffer> events);
 
   /** Something that shows life and tells nothing. */
   void writeKeepalive();

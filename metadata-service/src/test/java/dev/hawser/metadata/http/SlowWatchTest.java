@@ -96,8 +96,8 @@ class SlowWatchTest {
     }
 
     @Override
-    public void write(Buffer events) {
-      written.add(events.toString());
+    public void write(List<Buffer> events) {
+      events.forEach(event -> written.add(event.toString()));
     }
 
     @Override
