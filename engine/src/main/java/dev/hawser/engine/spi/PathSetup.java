@@ -5,6 +5,9 @@
 
 package dev.hawser.engine.spi;
 
+import java.util.List;
+import java.util.Objects;
+
 /**
  * One side of a path generation that is being set up. Exactly one of {@link #connect} and {@link
  * #close} is called.
@@ -13,6 +16,31 @@ public interface PathSetup extends AutoCloseable {
 
   /** The offer (initiator) or the answer (target) for the other side, at most 4 KiB. */
   byte[] message();
+
+  /**
+   * Initiator: which of the target's addresses to dial, and from where. Asked once, before dialling. A transport whose
+   * data stays on the bootstrap's socket keeps to its rails here; the others take any way there is.
+   *
+   * @param remoteRail the target's rail, by name
+   * @param targetAddresses where the target's bootstrap listens, numeric {@code host:port}, in order of preference
+   * @throws PathSetupException if none of them will do
+   */
+  default Dial dial(String remoteRail, List<String> targetAddresses) {
+    return new Dial(targetAddresses, "");
+  }
+
+  /**
+   * How to dial.
+   *
+   * @param addresses of those given, at least one, in the order in which they are tried
+   * @param localHost the numeric local address to dial from; empty for any
+   */
+  record Dial(List<String> addresses, String localHost) {
+    public Dial {
+      Objects.requireNonNull(localHost, "localHost");
+      addresses = List.copyOf(addresses);
+    }
+  }
 
   /**
    * Ends the set-up once both messages were exchanged and the peers authenticated each other.
