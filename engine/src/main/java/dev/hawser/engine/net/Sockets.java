@@ -1,0 +1,486 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.net;
+
+import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+
+import dev.hawser.memory.ffi.Errno;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * The socket calls of Linux. A call that is interrupted is made again.
+ *
+ * <p>Calls that move bytes take raw addresses, allocate nothing, and give the negative error number instead of throwing;
+ * nothing that they do raises SIGPIPE. The others throw {@link NetException}, unless it is said otherwise. A descriptor
+ * belongs to who made it, and is closed exactly once.
+ *
+ * <p>Source: the manual pages of the calls, sections 2 and 7; {@code asm-generic/socket.h}, whose numbers x86-64 and
+ * aarch64 share. Thread-safe, as far as the kernel's sockets are.
+ */
+public final class Sockets {
+  /** Nothing to read, or no room to write, now; as a result {@code -EAGAIN}. */
+  public static final int EAGAIN = Errno.EAGAIN;
+
+  /** A connect is under way; as a result {@code -EINPROGRESS}. */
+  public static final int EINPROGRESS = 115;
+
+  /** The peer's side was closed while we wrote. */
+  public static final int EPIPE = 32;
+
+  /** The peer reset the connection. */
+  public static final int ECONNRESET = 104;
+
+  /** {@code TCP_USER_TIMEOUT}, a retransmission limit or a connect ran out. */
+  public static final int ETIMEDOUT = 110;
+
+  /** The address is taken. */
+  public static final int EADDRINUSE = 98;
+
+  /** The address is not one of this host's. */
+  public static final int EADDRNOTAVAIL = 99;
+
+  /** The most {@code struct iovec} in one call. */
+  public static final int IOV_MAX = 1024;
+
+  /** {@code poll}: readable. */
+  public static final int POLLIN = 1;
+
+  /** {@code poll}: writable. */
+  public static final int POLLOUT = 4;
+
+  static final int AF_UNIX = 1;
+  static final int SOCK_STREAM = 1;
+  static final int SOCK_SEQPACKET = 5;
+  static final int SOCK_NONBLOCK = 0x800;
+  static final int SOCK_CLOEXEC = 0x80000;
+  static final int MSG_DONTWAIT = 0x40;
+  static final int MSG_NOSIGNAL = 0x4000;
+
+  private static final int SOL_SOCKET = 1;
+  private static final int SO_REUSEADDR = 2;
+  private static final int SO_ERROR = 4;
+  private static final int SO_SNDBUF = 7;
+  private static final int SO_RCVBUF = 8;
+  private static final int IPPROTO_TCP = 6;
+  private static final int TCP_NODELAY = 1;
+  private static final int TCP_USER_TIMEOUT = 18;
+  private static final int IPPROTO_IPV6 = 41;
+  private static final int IPV6_V6ONLY = 26;
+  private static final int SHUT_WR = 1;
+  private static final int ENOTCONN = 107;
+
+  private Sockets() {}
+
+  /** Makes a non-blocking TCP socket of the endpoint's family, closed on exec. */
+  public static int stream(InetEndpoint endpoint) {
+    return socket(endpoint.family(), SOCK_STREAM, endpoint);
+  }
+
+  static int socket(int family, int type, Object target) {
+    MemorySegment errno = Errno.capture();
+    int fd;
+    try {
+      fd = (int) SocketBindings.SOCKET.invokeExact(errno, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (fd < 0) {
+      throw new NetException("socket", Errno.of(errno), target.toString());
+    }
+    return fd;
+  }
+
+  /** Two connected non-blocking stream sockets of this host, closed on exec. */
+  public static int[] pair() {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment both = arena.allocate(ValueLayout.JAVA_INT, 2);
+      int rc =
+          (int) SocketBindings.SOCKETPAIR.invokeExact(
+              errno, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both.address());
+      if (rc < 0) {
+        throw new NetException("socketpair", Errno.of(errno), "AF_UNIX");
+      }
+      return both.toArray(ValueLayout.JAVA_INT);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /**
+   * Binds and listens on one endpoint. Takes an address that only waits in TIME_WAIT; an IPv6 wildcard takes IPv6 only.
+   *
+   * @return the non-blocking listening socket
+   * @throws NetException if the address is taken or not of this host; the message says what to do
+   */
+  public static int listen(InetEndpoint endpoint, int backlog) {
+    int fd = stream(endpoint);
+    try {
+      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+      if (endpoint.ipv6()) {
+        setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+      }
+      int bound = bind(fd, endpoint);
+      if (bound < 0) {
+        throw refusedBind(-bound, endpoint);
+      }
+      int listening = listen(fd, backlog);
+      if (listening < 0) {
+        throw new NetException("listen", -listening, endpoint.toString());
+      }
+      return fd;
+    } catch (RuntimeException e) {
+      close(fd);
+      throw e;
+    }
+  }
+
+  private static NetException refusedBind(int errno, InetEndpoint endpoint) {
+    String cure =
+        switch (errno) {
+          case EADDRINUSE ->
+            "another process listens there: stop it, or listen on another port (port 0 takes a free one)";
+          case EADDRNOTAVAIL -> "no interface of this host has that address: `ip address` lists them";
+          case Errno.EACCES -> "ports below 1024 need a privilege: choose a higher one";
+          default -> "";
+        };
+    return new NetException("bind", errno, endpoint.toString(), cure);
+  }
+
+  static int listen(int fd, int backlog) {
+    MemorySegment errno = Errno.capture();
+    try {
+      int rc = (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog);
+      return rc < 0 ? -Errno.of(errno) : rc;
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Binds a socket to a local endpoint, port 0 for any; 0, or the negative error number. */
+  public static int bind(int fd, InetEndpoint endpoint) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
+      return bind(fd, address, endpoint.writeTo(address));
+    }
+  }
+
+  static int bind(int fd, MemorySegment address, int bytes) {
+    MemorySegment errno = Errno.capture();
+    try {
+      int rc = (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes);
+      return rc < 0 ? -Errno.of(errno) : rc;
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Takes a connection from a listening socket: a non-blocking descriptor, or the negative error number. */
+  public static int accept(int fd) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        int accepted = (int) SocketBindings.ACCEPT4.invokeExact(errno, fd, 0L, 0L, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (accepted >= 0) {
+          return accepted;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Begins to connect: 0 if connected at once, {@code -EINPROGRESS}, or another negative error number. */
+  public static int connect(int fd, InetEndpoint endpoint) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
+      return connect(fd, address, endpoint.writeTo(address));
+    }
+  }
+
+  static int connect(int fd, MemorySegment address, int bytes) {
+    MemorySegment errno = Errno.capture();
+    try {
+      int rc = (int) SocketBindings.CONNECT.invokeExact(errno, fd, address.address(), bytes);
+      if (rc == 0) {
+        return 0;
+      }
+      // An interrupted connect goes on in the background, like one that does not block.
+      int error = Errno.of(errno);
+      return error == Errno.EINTR ? -EINPROGRESS : -error;
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /**
+   * Ends a TCP connection with a reset, now: what the kernel still held for sending is dropped, not delivered later. The
+   * descriptor stays open. No error if there is no connection.
+   */
+  public static void reset(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      // AF_UNSPEC (0) dissolves the association: connect(2).
+      connect(fd, arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES), 16);
+    }
+  }
+
+  /** The local endpoint of a socket. */
+  public static InetEndpoint local(int fd) {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, InetEndpoint.SOCKADDR_BYTES);
+      int rc = (int) SocketBindings.GETSOCKNAME.invokeExact(errno, fd, address.address(), length.address());
+      if (rc < 0) {
+        throw new NetException("getsockname", Errno.of(errno), "fd " + fd);
+      }
+      return InetEndpoint.readFrom(address);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** The peer's endpoint of a connected socket. */
+  public static InetEndpoint peer(int fd) {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, InetEndpoint.SOCKADDR_BYTES);
+      int rc = (int) SocketBindings.GETPEERNAME.invokeExact(errno, fd, address.address(), length.address());
+      if (rc < 0) {
+        throw new NetException("getpeername", Errno.of(errno), "fd " + fd);
+      }
+      return InetEndpoint.readFrom(address);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** The error that waits on a socket, and clears it: how a connect ended. 0 if none. */
+  public static int pendingError(int fd) {
+    return option(fd, SOL_SOCKET, SO_ERROR);
+  }
+
+  /** Sends small segments at once ({@code TCP_NODELAY}). */
+  public static void noDelay(int fd) {
+    setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  }
+
+  /** How long sent bytes may stay unacknowledged before the connection fails, in milliseconds. */
+  public static void userTimeout(int fd, int millis) {
+    setOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, millis);
+  }
+
+  /** The kernel's send buffer in bytes; without this call it sizes itself. The kernel doubles and caps the figure. */
+  public static void sendBuffer(int fd, int bytes) {
+    setOption(fd, SOL_SOCKET, SO_SNDBUF, bytes);
+  }
+
+  /** The kernel's receive buffer in bytes; without this call it sizes itself. The kernel doubles and caps the figure. */
+  public static void receiveBuffer(int fd, int bytes) {
+    setOption(fd, SOL_SOCKET, SO_RCVBUF, bytes);
+  }
+
+  private static void setOption(int fd, int level, int name, int value) {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      long address = arena.allocateFrom(ValueLayout.JAVA_INT, value).address();
+      int rc = (int) SocketBindings.SETSOCKOPT.invokeExact(errno, fd, level, name, address, Integer.BYTES);
+      if (rc < 0) {
+        throw new NetException("setsockopt", Errno.of(errno), "fd " + fd + " level " + level + " option " + name);
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  private static int option(int fd, int level, int name) {
+    MemorySegment errno = Errno.capture();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment value = arena.allocate(ValueLayout.JAVA_INT);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, Integer.BYTES);
+      int rc = (int) SocketBindings.GETSOCKOPT.invokeExact(errno, fd, level, name, value.address(), length.address());
+      if (rc < 0) {
+        throw new NetException("getsockopt", Errno.of(errno), "fd " + fd + " level " + level + " option " + name);
+      }
+      return value.get(ValueLayout.JAVA_INT, 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Ends our direction: the peer reads to the end. No error if the connection is gone. */
+  public static void shutdownOutput(int fd) {
+    MemorySegment errno = Errno.capture();
+    try {
+      int rc = (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, SHUT_WR);
+      if (rc < 0 && Errno.of(errno) != ENOTCONN) {
+        throw new NetException("shutdown", Errno.of(errno), "fd " + fd);
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Closes a descriptor, whatever the kernel says: it is free afterwards. */
+  public static void close(int fd) {
+    MemorySegment errno = Errno.capture();
+    try {
+      int rc = (int) SocketBindings.CLOSE.invokeExact(errno, fd);
+      if (rc < 0 && Errno.of(errno) == Errno.EBADF) {
+        throw new NetException("close", Errno.EBADF, "fd " + fd);
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Sends without blocking: bytes taken, or the negative error number. */
+  public static long send(int fd, long address, long bytes) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        long n = (long) SocketBindings.SEND.invokeExact(errno, fd, address, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0) {
+          return n;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Receives without blocking: bytes, 0 at the end of the stream, or the negative error number. */
+  public static long receive(int fd, long address, long bytes) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        long n = (long) SocketBindings.RECV.invokeExact(errno, fd, address, bytes, MSG_DONTWAIT);
+        if (n >= 0) {
+          return n;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /**
+   * Reads into several places from a non-blocking descriptor.
+   *
+   * @param iovec address of an array of {@code struct iovec} (address, then length: 8 bytes each)
+   * @param count how many, at most {@link #IOV_MAX}
+   * @return bytes, 0 at the end of the stream, or the negative error number
+   */
+  public static long readv(int fd, long iovec, int count) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        long n = (long) SocketBindings.READV.invokeExact(errno, fd, iovec, count);
+        if (n >= 0) {
+          return n;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /**
+   * Sends a message header's places, without blocking and without SIGPIPE, which {@code writev} has no flag against.
+   *
+   * @param message address of a {@code struct msghdr}, see {@link MessageHeader}
+   * @return bytes taken, or the negative error number
+   */
+  public static long sendMessage(int fd, long message) {
+    return sendMessage(fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  static long sendMessage(int fd, long message, int flags) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        long n = (long) SocketBindings.SENDMSG.invokeExact(errno, fd, message, flags);
+        if (n >= 0) {
+          return n;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static long receiveMessage(int fd, long message, int flags) {
+    MemorySegment errno = Errno.capture();
+    try {
+      while (true) {
+        long n = (long) SocketBindings.RECVMSG.invokeExact(errno, fd, message, flags);
+        if (n >= 0) {
+          return n;
+        }
+        int error = Errno.of(errno);
+        if (error != Errno.EINTR) {
+          return -error;
+        }
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /**
+   * Waits until one descriptor is ready.
+   *
+   * @param events of {@link #POLLIN} and {@link #POLLOUT}
+   * @param timeoutMillis at most how long; 0 only asks
+   * @return the events that hold, errors and hang-up included; 0 if the time was over first
+   */
+  public static int poll(int fd, int events, int timeoutMillis) {
+    MemorySegment errno = Errno.capture();
+    long deadline = System.nanoTime() + timeoutMillis * 1_000_000L;
+    try (Arena arena = Arena.ofConfined()) {
+      // struct pollfd { int fd; short events; short revents; }
+      MemorySegment pollfd = arena.allocate(8, 4);
+      pollfd.set(ValueLayout.JAVA_INT, 0, fd);
+      pollfd.set(ValueLayout.JAVA_SHORT, 4, (short) events);
+      int left = timeoutMillis;
+      while (true) {
+        int n = (int) SocketBindings.POLL.invokeExact(errno, pollfd.address(), 1L, left);
+        if (n >= 0) {
+          return n == 0 ? 0 : pollfd.get(ValueLayout.JAVA_SHORT, 6);
+        }
+        if (Errno.of(errno) != Errno.EINTR) {
+          throw new NetException("poll", Errno.of(errno), "fd " + fd);
+        }
+        left = (int) Math.max(0, (deadline - System.nanoTime() + 999_999) / 1_000_000);
+      }
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+}
