@@ -31,9 +31,9 @@ class InetEndpointTest {
   }
 
   @ParameterizedTest
-  @ValueSource(
-      strings = {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", "host:80",
-        "::1:80", "[::1]", "[::1]80", "[127.0.0.1:80", "1.2.3:80", "banana"})
+  @ValueSource(strings = {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1",
+      "host:80",
+      "::1:80", "[::1]", "[::1]80", "[127.0.0.1:80", "1.2.3:80", "banana"})
   void refusesWhatIsNoNumericAddress(String text) {
     assertThatThrownBy(() -> InetEndpoint.parse(text))
         .isInstanceOf(IllegalArgumentException.class)

@@ -29,7 +29,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class TlsChannelTest {
-  @TempDir static Path folder;
+  @TempDir
+  static Path folder;
   private static SSLContext own;
   private static SSLContext other;
 
