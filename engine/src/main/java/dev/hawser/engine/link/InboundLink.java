@@ -411,7 +411,12 @@ public final class InboundLink {
     int work = 0;
     for (int i = generations.size() - 1; i >= 0; i--) {
       InboundGeneration g = generations.get(i);
-      if (g.state == InboundGeneration.State.FENCING && isQuiet(g)) {
+      if (g.state == InboundGeneration.State.BROKEN && g.connection.drained()) {
+        // nobody asked for its fence yet, perhaps nobody ever will: remember only that it is quiet
+        g.connection.close();
+        generations.remove(i);
+        work++;
+      } else if (g.state == InboundGeneration.State.FENCING && isQuiet(g)) {
         g.state = InboundGeneration.State.FENCED;
         fenced.add(g.key.packed());
         if (g.connection.drained()) {
@@ -449,7 +454,8 @@ public final class InboundLink {
         return; // answered when it is fenced
       }
     }
-    fenced.add(packedKey); // fenced before, or it never came about: then it must not any more
+    // fenced before, or broken and quiet since, or it never came about: then it must not any more
+    fenced.add(packedKey);
     completeAll();
     say(over, writer.fenceAck(session, packedKey));
   }
@@ -470,7 +476,7 @@ public final class InboundLink {
     } else {
       t.commitArrived(g.key.packed());
     }
-    complete(t, g);
+    complete(t, false);
   }
 
   /** NICs carry 31 bits of a transfer's number: the nearest one to the window is meant. */
@@ -541,7 +547,8 @@ public final class InboundLink {
           t.record(reader);
         }
         if (t != null) {
-          complete(t, g);
+          t.asked(g);
+          complete(t, true);
         }
       }
       case ABORT -> {
@@ -549,15 +556,19 @@ public final class InboundLink {
         InboundTransfer t = entry(reader.transfer());
         if (t != null) {
           t.abort(reader);
-          complete(t, g);
+          t.asked(g);
+          complete(t, true);
         }
       }
       case FENCE -> fence(g, reader.packedKey());
-      case QUERY ->
-        say(
-            g,
-            writer.state(
-                session, reader.transfer(), stateOf(reader.transfer(), reader.ranIn())));
+      case QUERY -> {
+        InboundTransfer t =
+            reader.ranIn() == session ? entry(reader.transfer()) : window.get(reader.transfer());
+        if (t != null) {
+          t.asked(g);
+        }
+        say(g, writer.state(session, reader.transfer(), stateOf(reader.transfer(), reader.ranIn())));
+      }
       case CLOSE -> lapse(initiator + " closed: " + reader.reason());
       default -> throw new WireException(type + " arrived at the target");
     }
@@ -575,23 +586,23 @@ public final class InboundLink {
   }
 
   private void completeAll() {
-    window.forEach(t -> complete(t, null));
+    window.forEach(t -> complete(t, false));
   }
 
-  private void complete(InboundTransfer t, @Nullable InboundGeneration g) {
+  private void complete(InboundTransfer t, boolean repeated) {
     if (t.state != TargetState.OPEN) {
-      if (g != null && (t.hasRecord() || t.hasAbort())) {
-        sayState(t, g); // a repeated record or abort: say it again
+      if (repeated) {
+        sayState(t); // a repeated record or abort: say it again
       }
       return;
     }
     if (t.hasRecord() && !t.refusedChunk && isComplete(t)) {
       deliver(t);
-      sayState(t, g);
+      sayState(t);
     } else if (t.hasAbort() && isFlushed(t)) {
       t.state = TargetState.ABORTED;
       handler.aborted(initiator, initiatorEpoch, t.number, t.requestId());
-      sayState(t, g);
+      sayState(t);
     }
   }
 
@@ -630,10 +641,16 @@ public final class InboundLink {
     }
   }
 
-  private void sayState(InboundTransfer t, @Nullable InboundGeneration g) {
-    InboundGeneration over = g != null && g.state == InboundGeneration.State.OPEN ? g : anyOpen();
-    if (over != null) {
-      say(over, writer.state(session, t.number, t.state));
+  /**
+   * Says what became of a transfer on every path on which the initiator spoke of it: what it said may arrive in another
+   * order than it was said, and on a path of which it has not spoken the word could be lost unnoticed.
+   */
+  private void sayState(InboundTransfer t) {
+    for (int i = 0; i < t.askedOn.size(); i++) {
+      InboundGeneration over = t.askedOn.get(i);
+      if (over.state == InboundGeneration.State.OPEN) {
+        say(over, writer.state(session, t.number, t.state));
+      }
     }
   }
 

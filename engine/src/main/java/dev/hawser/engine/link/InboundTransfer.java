@@ -8,13 +8,18 @@ package dev.hawser.engine.link;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.RecordKind;
 import dev.hawser.engine.wire.TargetState;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** What the target knows of one transfer. Pooled by its link. */
 final class InboundTransfer {
   long number;
   TargetState state = TargetState.OPEN;
+
+  /** Where the initiator spoke of it. */
+  final List<InboundGeneration> askedOn = new ArrayList<>(2);
 
   private boolean record;
   private int[] named = new int[4];
@@ -40,6 +45,7 @@ final class InboundTransfer {
   void reset(long newNumber) {
     number = newNumber;
     state = TargetState.OPEN;
+    askedOn.clear();
     record = false;
     namedCount = 0;
     payload = TransferState.NO_BYTES;
@@ -50,6 +56,12 @@ final class InboundTransfer {
     abort = false;
     abortNamedCount = 0;
     flushedCount = 0;
+  }
+
+  void asked(InboundGeneration on) {
+    if (!askedOn.contains(on)) {
+      askedOn.add(on);
+    }
   }
 
   void record(MessageReader message) {

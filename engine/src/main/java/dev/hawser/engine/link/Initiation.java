@@ -652,6 +652,7 @@ final class Initiation {
     if (t == null) {
       return;
     }
+    t.deliveredSaid |= state == TargetState.DELIVERED; // it may be faster than the last acknowledgement
     if (t.orphan && t.queryPending) {
       t.queryPending = false;
       switch (state) {
@@ -923,7 +924,9 @@ final class Initiation {
   }
 
   private void done(TransferState t) {
-    if (t.recordPosted) {
+    if (t.recordPosted && t.deliveredSaid) {
+      end(t, new TransferEnd.Done(), RemoteState.DELIVERED);
+    } else if (t.recordPosted) {
       link.settlements().awaitDelivered(t);
       endUnsettled(t, new TransferEnd.Done());
     } else {

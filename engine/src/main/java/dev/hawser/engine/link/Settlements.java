@@ -184,7 +184,7 @@ final class Settlements {
   void generationDead(PathGeneration g) {
     for (int i = 0; i < open.size(); i++) {
       Settling s = open.get(i);
-      if (s.askedOn == g || s.kind == Settling.Kind.AWAIT_DELIVERED) {
+      if (s.askedOn == g) {
         s.askedOn = null; // question or answer may be lost with it
         dirty = true;
       }

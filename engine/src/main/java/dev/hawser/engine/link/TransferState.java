@@ -126,6 +126,7 @@ final class TransferState implements Transfer {
   boolean orphan;
   boolean waitsForCredit;
   boolean refused;
+  boolean deliveredSaid;
   boolean begun;
   boolean inQueue;
   int activeIndex;
@@ -365,6 +366,7 @@ final class TransferState implements Transfer {
     orphan = false;
     waitsForCredit = false;
     refused = false;
+    deliveredSaid = false;
     closing = false;
     closeCause = null;
     closeMessage = "";

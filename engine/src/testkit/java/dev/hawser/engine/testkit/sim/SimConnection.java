@@ -43,6 +43,8 @@ public final class SimConnection implements Connection {
     byte @Nullable [] message;
     byte @Nullable [] snapshot;
     boolean placed;
+    boolean refused;
+    boolean dropped;
 
     Work(long workId) {
       this.workId = workId;
@@ -87,6 +89,11 @@ public final class SimConnection implements Connection {
     return aborted;
   }
 
+  /** True once this end touches local memory no more. */
+  public boolean isFlushed() {
+    return flushed;
+  }
+
   @Override
   public int segmentBudget() {
     return aborted ? 0 : Math.max(0, pair.depth() - posted.size());
@@ -108,19 +115,25 @@ public final class SimConnection implements Connection {
     cursor.start(request.plan(), request.position(), request.length());
     while (cursor.next()) {
       work.segments.add(new long[] {cursor.localAddress(), cursor.remoteAddress(), cursor.length()});
-      if (!pair.allows(cursor.remoteRegion().id())) {
-        reply(() -> refuse(work));
-        return true;
-      }
+      work.refused |= !pair.allows(cursor.remoteRegion().id());
     }
     launch(work);
     return true;
   }
 
-  private void refuse(Work work) {
-    if (!aborted) {
-      inbox.add(e -> e.completed(this, work.workId, WorkStatus.REMOTE_ACCESS, 0));
+  /** The target refuses a chunk: a queue pair fails with it, software only says so. */
+  private void refuse(Work work, SimConnection to) {
+    if (pair.mode() == SimMode.RC) {
+      pair.cutBehindRefusal();
+    } else {
+      to.inbox.add(e -> e.refused(to, work.transfer));
     }
+    reply(
+        () -> {
+          if (!aborted && posted.remove(work)) {
+            inbox.add(e -> e.completed(this, work.workId, WorkStatus.REMOTE_ACCESS, 0));
+          }
+        });
   }
 
   @Override
@@ -178,7 +191,7 @@ public final class SimConnection implements Connection {
   private void arrive(Work work) {
     SimConnection to = pair.target();
     boolean mappedStore = pair.mode() == SimMode.MAPPED && work.op != null;
-    if (mappedStore ? aborted || pair.initiatorIsDead() : to.aborted) {
+    if (mappedStore ? flushed || pair.initiatorIsDead() : to.aborted) {
       return; // never lands any more
     }
     if (pair.targetIsDead()) {
@@ -188,6 +201,11 @@ public final class SimConnection implements Connection {
       if (!pair.stillLands()) {
         return; // lost, and everything behind it
       }
+    }
+    if (work.refused) {
+      to.progress++;
+      refuse(work, to);
+      return;
     }
     if (work.op == DataRequest.Op.READ) {
       sample(work);
@@ -207,7 +225,8 @@ public final class SimConnection implements Connection {
         return;
       }
       to.nic.add(work);
-      world.after(world.random(pair.delay()), () -> place(work, to));
+      long late = world.chance(50) ? 30 : 1; // the way from the NIC to memory is short, but nobody promises it
+      world.after(world.random(pair.delay() * late), () -> place(work, to));
       if (pair.mode() == SimMode.RC) {
         acknowledge(work);
       }
@@ -221,10 +240,7 @@ public final class SimConnection implements Connection {
   }
 
   private void place(Work work, SimConnection to) {
-    boolean dropped = pair.mode() == SimMode.STREAM && to.aborted;
-    if (work.placed || dropped || pair.targetIsDead()) {
-      work.placed = true;
-      to.surface();
+    if (work.placed || pair.targetIsDead()) {
       return;
     }
     byte[] bytes = work.snapshot;
@@ -303,7 +319,7 @@ public final class SimConnection implements Connection {
     reply(
         () -> {
           byte[] bytes = work.snapshot;
-          if (aborted || lost || bytes == null) {
+          if (flushed || lost || bytes == null) {
             return;
           }
           int at = 0;
@@ -313,9 +329,11 @@ public final class SimConnection implements Connection {
             at += (int) s[2];
             pair.observer().landed(work.transfer, this, s[0], s[2]);
           }
-          posted.remove(work);
-          progress++;
-          inbox.add(e -> e.completed(this, work.workId, WorkStatus.SUCCESS, 0));
+          if (!aborted) {
+            posted.remove(work);
+            progress++;
+            inbox.add(e -> e.completed(this, work.workId, WorkStatus.SUCCESS, 0));
+          }
         });
   }
 
@@ -366,17 +384,20 @@ public final class SimConnection implements Connection {
       return;
     }
     if (initiator) {
-      for (Work work : posted) {
-        if (work.op == DataRequest.Op.WRITE && work.snapshot == null) {
-          snapshot(work); // what has left already no longer needs our memory
-        }
-      }
       inbox.clear(); // acknowledgements that were not polled are lost
-      posted.clear();
       aborted = true;
-      world.after(world.random(pair.delay()), () -> flushed = true);
+      world.after(
+          world.random(pair.delay()),
+          () -> {
+            leaveMemory(); // until here the queue pair may read and write our memory
+            posted.clear();
+            flushed = true;
+          });
     } else {
       aborted = true;
+      if (pair.mode() == SimMode.STREAM) {
+        dropHalfReceived();
+      }
     }
   }
 
@@ -389,10 +410,30 @@ public final class SimConnection implements Connection {
       return flushed;
     }
     surface();
-    if (pair.mode() == SimMode.MAPPED && !pair.initiator().aborted && !pair.initiatorIsDead()) {
+    if (pair.mode() == SimMode.MAPPED && !pair.initiator().flushed && !pair.initiatorIsDead()) {
       return false;
     }
     return nic.isEmpty() && inbox.isEmpty();
+  }
+
+  /** The stream ends in the middle of a chunk: it and everything behind it was never received. */
+  private void dropHalfReceived() {
+    boolean half = false;
+    for (Work work : nic) {
+      half |= work.op == DataRequest.Op.WRITE && !work.placed;
+      work.placed |= half;
+      work.dropped = half;
+    }
+    nic.removeIf(work -> work.dropped);
+  }
+
+  /** What has left already no longer needs our memory. */
+  void leaveMemory() {
+    for (Work work : posted) {
+      if (work.op == DataRequest.Op.WRITE && work.snapshot == null) {
+        snapshot(work);
+      }
+    }
   }
 
   /** The environment: this end learns that the path is broken. */

@@ -196,7 +196,7 @@ public final class SimNetwork {
       if (from.dead) {
         pair.peerDied(true);
       } else if (over || (!calm && world.chance(30))) {
-        pair.cut(); // the welcome is lost
+        pair.neverOpened(); // the welcome is lost
         world.after(delay(), () -> pair.target().reportFailure(new PathFault(PathFault.Kind.RESET, "gone")));
       } else {
         over = true;

@@ -25,6 +25,7 @@ public final class SimPair {
   private final int depth;
   private boolean cut;
   private boolean dark;
+  private boolean neverOpened;
   private int survivors;
 
   SimPair(
@@ -89,7 +90,13 @@ public final class SimPair {
   }
 
   boolean initiatorIsDead() {
-    return initiatorDead.getAsBoolean();
+    return neverOpened || initiatorDead.getAsBoolean();
+  }
+
+  /** The initiator never got hold of its end. */
+  void neverOpened() {
+    neverOpened = true;
+    cut();
   }
 
   boolean targetIsDead() {
@@ -115,6 +122,12 @@ public final class SimPair {
     }
   }
 
+  /** A queue pair fails at a request that the target refused: nothing behind it lands. */
+  void cutBehindRefusal() {
+    cut();
+    survivors = 0;
+  }
+
   /** The path swallows everything without a word. */
   public void goDark() {
     dark = true;
@@ -125,6 +138,7 @@ public final class SimPair {
   public void peerDied(boolean initiatorDied) {
     PathFault fault = new PathFault(PathFault.Kind.RESET, "connection reset by peer (104)");
     if (initiatorDied) {
+      initiator.leaveMemory();
       cut = true;
       survivors = (int) world.random(4);
       if (world.chance(600)) {

@@ -1,0 +1,118 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import dev.hawser.engine.testkit.sim.SimMode;
+
+/**
+ * What a simulated history may contain; the seed decides what it does contain.
+ *
+ * @param mode the kind of transport
+ * @param maxPaths paths at most
+ * @param maxTransfers transfers at most
+ * @param reads whether there are READs
+ * @param cuts paths that break, at most
+ * @param darkness whether paths may also go silent
+ * @param pauses whether processes stop for a while (SIGSTOP)
+ * @param targetCrash whether the target may die and come back
+ * @param initiatorCrash whether the initiator may die and come back
+ * @param cancels whether transfers are cancelled or run into deadlines
+ * @param refusals whether the target may refuse a region
+ * @param credits notification credits
+ * @param first first transfer number
+ * @param rules the initiator's rules
+ * @param targetRules the target's rules
+ * @param ownerBumpsLate the owner overwrites lent blocks before it bumps their generation
+ */
+record Scenario(
+    SimMode mode,
+    int maxPaths,
+    int maxTransfers,
+    boolean reads,
+    int cuts,
+    boolean darkness,
+    boolean pauses,
+    boolean targetCrash,
+    boolean initiatorCrash,
+    boolean cancels,
+    boolean refusals,
+    int credits,
+    long first,
+    InitiatorRules rules,
+    TargetRules targetRules,
+    boolean ownerBumpsLate) {
+
+  static Scenario everything(SimMode mode) {
+    return new Scenario(
+        mode,
+        3,
+        8,
+        true,
+        4,
+        true,
+        true,
+        true,
+        true,
+        true,
+        true,
+        1024,
+        1,
+        InitiatorRules.PROTOCOL,
+        TargetRules.PROTOCOL,
+        false);
+  }
+
+  /** Nothing but broken paths: every transfer must come through. */
+  static Scenario onlyCuts(SimMode mode) {
+    return new Scenario(
+        mode,
+        3,
+        8,
+        true,
+        4,
+        false,
+        false,
+        false,
+        false,
+        false,
+        false,
+        1024,
+        1,
+        InitiatorRules.PROTOCOL,
+        TargetRules.PROTOCOL,
+        false);
+  }
+
+  Scenario with(InitiatorRules newRules) {
+    return new Scenario(
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
+        credits, first, newRules, targetRules, ownerBumpsLate);
+  }
+
+  Scenario with(TargetRules newRules) {
+    return new Scenario(
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
+        credits, first, rules, newRules, ownerBumpsLate);
+  }
+
+  Scenario withCounts(int newCredits, long newFirst) {
+    return new Scenario(
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
+        newCredits, newFirst, rules, targetRules, ownerBumpsLate);
+  }
+
+  Scenario withSizes(int paths, int transfers) {
+    return new Scenario(
+        mode, paths, transfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals, credits,
+        first, rules, targetRules, ownerBumpsLate);
+  }
+
+  Scenario withOwnerBumpingLate() {
+    return new Scenario(
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
+        credits, first, rules, targetRules, true);
+  }
+}
