@@ -215,5 +215,6 @@ public final class Errno {
           130 EOWNERDEAD Owner died
           131 ENOTRECOVERABLE State not recoverable
           132 ERFKILL Operation not possible due to RF-kill
+          133 EHWPOISON Memory page has hardware error
           """;
 }

@@ -1,0 +1,88 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+@SuppressWarnings("MustBeClosedChecker") // when an arena can be closed is what is tested
+class ArenaHoldsTest {
+  private final ArenaHolds holds = new ArenaHolds();
+
+  @Test
+  void heldArenasDoNotCloseAndOthersDo() {
+    List<Arena> arenas = new ArrayList<>();
+    for (int i = 0; i < 2 * ArenaHolds.GROUP + 5; i++) {
+      Arena arena = Arena.ofShared();
+      holds.acquire(arena.allocate(8));
+      arenas.add(arena);
+    }
+    assertThat(holds.size()).isEqualTo(arenas.size());
+    List<Integer> order = new ArrayList<>();
+    for (int i = 0; i < arenas.size(); i++) {
+      order.add(i);
+    }
+    Collections.shuffle(order, new Random(3));
+    for (int i = 0; i < order.size(); i++) {
+      Arena next = arenas.get(order.get(i));
+      assertThatThrownBy(next::close).isInstanceOf(IllegalStateException.class);
+      holds.release(next.scope());
+      next.close();
+      if (i % 16 == 0) {
+        for (int rest : order.subList(i + 1, order.size())) {
+          assertThatThrownBy(arenas.get(rest)::close).isInstanceOf(IllegalStateException.class);
+        }
+      }
+    }
+    assertThat(holds.size()).isZero();
+  }
+
+  @Test
+  void holdsAreCounted() {
+    Arena arena = Arena.ofShared();
+    MemorySegment segment = arena.allocate(8);
+    holds.acquire(segment);
+    holds.acquire(segment.asSlice(4, 4));
+    holds.release(arena.scope());
+    assertThatThrownBy(arena::close).isInstanceOf(IllegalStateException.class);
+    holds.release(arena.scope());
+    arena.close();
+
+    assertThatThrownBy(() -> holds.release(arena.scope())).hasMessageContaining("never held");
+    assertThatThrownBy(() -> holds.acquire(segment)).isInstanceOf(InvalidMemoryException.class);
+    assertThat(holds.size()).isZero();
+  }
+
+  @Test
+  void keepersEndWithTheirHolds() {
+    Arena arena = Arena.ofShared();
+    int before = keepers();
+    holds.acquire(arena.allocate(8));
+    assertThat(keepers()).isEqualTo(before + 1);
+    holds.release(arena.scope());
+    assertThat(keepers()).isEqualTo(before);
+    arena.close();
+  }
+
+  @Test
+  void globalMemoryNeedsNoHold() {
+    assertThat(ArenaHolds.isEternal(Arena.global().scope())).isTrue();
+    assertThat(ArenaHolds.isEternal(MemorySegment.ofAddress(4096).scope())).isTrue();
+    assertThat(ArenaHolds.isEternal(Arena.ofAuto().scope())).isFalse();
+  }
+
+  private static int keepers() {
+    return (int) Thread.getAllStackTraces().keySet().stream().filter(ArenaKeeper.class::isInstance).count();
+  }
+}
