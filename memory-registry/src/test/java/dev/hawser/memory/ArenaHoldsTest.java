@@ -14,6 +14,10 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 @SuppressWarnings("MustBeClosedChecker") // when an arena can be closed is what is tested
@@ -46,6 +50,33 @@ class ArenaHoldsTest {
       }
     }
     assertThat(holds.size()).isZero();
+  }
+
+  @Test
+  void thereIsNoGapWhenOthersComeAndGo() throws Exception {
+    Arena held = Arena.ofShared();
+    holds.acquire(held.allocate(8));
+    AtomicBoolean done = new AtomicBoolean();
+    try (ExecutorService executor = Executors.newSingleThreadExecutor()) {
+      Future<Integer> refusals = executor.submit(() -> {
+        int count = 0;
+        while (!done.get()) {
+          assertThatThrownBy(held::close).isInstanceOf(IllegalStateException.class);
+          count++;
+        }
+        return count;
+      });
+      for (int i = 0; i < 300; i++) {
+        Arena other = Arena.ofShared();
+        holds.acquire(other.allocate(8));
+        holds.release(other.scope());
+        other.close();
+      }
+      done.set(true);
+      assertThat(refusals.get()).isPositive();
+    }
+    holds.release(held.scope());
+    held.close();
   }
 
   @Test

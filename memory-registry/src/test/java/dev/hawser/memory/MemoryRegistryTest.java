@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -449,6 +450,24 @@ class MemoryRegistryTest {
       assertThat(second.get().registration()).isSameAs(first.get().registration());
       assertThat(verbs.binds).hasValue(1);
     }
+  }
+
+  @Test
+  void whatIsBeingRegisteredWhenTheRegistryClosesIsGivenUp() throws Exception {
+    registry.addBinder(verbs);
+    try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      verbs.whileBinding = () -> {
+        try {
+          executor.submit(() -> registry.close(Duration.ofSeconds(10))).get();
+        } catch (InterruptedException | ExecutionException e) {
+          throw new AssertionError(e);
+        }
+      };
+      assertThatThrownBy(() -> registry.allocate(64, Access.LOCAL, BASE)).isInstanceOf(RegistryClosedException.class);
+    }
+    assertThat(verbs.binds).hasValue(1);
+    assertThat(verbs.unbinds).hasValue(1);
+    assertThat(registry.byId(1)).isNull();
   }
 
   @Test
