@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Walks the segments of a range of a plan: maximal pieces that are contiguous on both sides and lie
- * in one region on each. Reused; not thread-safe; allocates only when it meets another plan.
+ * in one region on each. Reused; not thread-safe; allocates only when it meets a plan of more axes than any before.
  */
 public final class SegmentCursor {
   private @Nullable TransferPlan plan;
@@ -27,7 +27,8 @@ public final class SegmentCursor {
   public void start(TransferPlan newPlan, long position, long length) {
     if (plan != newPlan) {
       plan = newPlan;
-      cursor = newPlan.pairs().cursor();
+      BlockPairs.Cursor present = cursor;
+      cursor = present == null ? newPlan.pairs().cursor() : present.reset(newPlan.pairs());
       localIndex = 0;
       remoteIndex = 0;
     }
@@ -44,8 +45,68 @@ public final class SegmentCursor {
     if (!c.next(remaining)) {
       throw new IllegalStateException("range ends behind the plan: " + remaining + " bytes left");
     }
+    findLocal(c.localAddress(), c.length());
+    findRemote(c.remoteAddress(), c.length());
+    long fitting = Math.min(fittingLocally(c), fittingRemotely(c));
+    if (fitting < c.length()) {
+      // Blocks that continue each other were joined, though they lie in regions that only touch.
+      c.seek(c.position() - c.length());
+      c.next(fitting);
+    }
     remaining -= c.length();
     return true;
+  }
+
+  private long fittingLocally(BlockPairs.Cursor c) {
+    Region region = localRegion();
+    return Math.min(c.length(), region.length() - (c.localAddress() - region.address()));
+  }
+
+  private long fittingRemotely(BlockPairs.Cursor c) {
+    RemoteRegion region = remoteRegion();
+    return Math.min(c.length(), region.length() - (c.remoteAddress() - region.address()));
+  }
+
+  /** Finds the region that holds all of a piece, else one that holds its first byte; begins where it found the last. */
+  private void findLocal(long address, long bytes) {
+    TransferPlan p = plan();
+    int n = p.localRegions();
+    int beginning = -1;
+    for (int tried = 0; tried < n; tried++) {
+      int index = localIndex + tried < n ? localIndex + tried : localIndex + tried - n;
+      if (p.localRegion(index).contains(address, bytes)) {
+        localIndex = index;
+        return;
+      }
+      if (beginning < 0 && p.localRegion(index).contains(address, 1)) {
+        beginning = index;
+      }
+    }
+    if (beginning < 0) {
+      throw new IllegalStateException("no local region holds 0x" + Long.toHexString(address));
+    }
+    localIndex = beginning;
+  }
+
+  /** As {@link #findLocal}, on the other side. */
+  private void findRemote(long address, long bytes) {
+    TransferPlan p = plan();
+    int n = p.remoteRegions();
+    int beginning = -1;
+    for (int tried = 0; tried < n; tried++) {
+      int index = remoteIndex + tried < n ? remoteIndex + tried : remoteIndex + tried - n;
+      if (p.remoteRegion(index).contains(address, bytes)) {
+        remoteIndex = index;
+        return;
+      }
+      if (beginning < 0 && p.remoteRegion(index).contains(address, 1)) {
+        beginning = index;
+      }
+    }
+    if (beginning < 0) {
+      throw new IllegalStateException("no remote region holds 0x" + Long.toHexString(address));
+    }
+    remoteIndex = beginning;
   }
 
   public long localAddress() {
@@ -62,32 +123,12 @@ public final class SegmentCursor {
 
   /** The local region of the present segment. */
   public Region localRegion() {
-    TransferPlan p = plan();
-    long address = localAddress();
-    long bytes = length();
-    for (int tried = 0, n = p.localRegions(); tried < n; tried++) {
-      Region region = p.localRegion(localIndex);
-      if (region.contains(address, bytes)) {
-        return region;
-      }
-      localIndex = localIndex + 1 == n ? 0 : localIndex + 1;
-    }
-    throw new IllegalStateException("no local region holds 0x" + Long.toHexString(address));
+    return plan().localRegion(localIndex);
   }
 
   /** The remote region of the present segment. */
   public RemoteRegion remoteRegion() {
-    TransferPlan p = plan();
-    long address = remoteAddress();
-    long bytes = length();
-    for (int tried = 0, n = p.remoteRegions(); tried < n; tried++) {
-      RemoteRegion region = p.remoteRegion(remoteIndex);
-      if (region.contains(address, bytes)) {
-        return region;
-      }
-      remoteIndex = remoteIndex + 1 == n ? 0 : remoteIndex + 1;
-    }
-    throw new IllegalStateException("no remote region holds 0x" + Long.toHexString(address));
+    return plan().remoteRegion(remoteIndex);
   }
 
   private TransferPlan plan() {
