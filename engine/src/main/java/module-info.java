@@ -17,4 +17,7 @@ module dev.hawser.engine {
   exports dev.hawser.engine.bootstrap;
 
   uses dev.hawser.engine.spi.TransportProvider;
+
+  provides dev.hawser.engine.spi.TransportProvider with
+      dev.hawser.engine.shm.ShmTransportProvider;
 }

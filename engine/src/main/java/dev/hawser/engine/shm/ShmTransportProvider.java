@@ -1,0 +1,37 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.shm;
+
+import dev.hawser.engine.spi.TransportContext;
+import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.memory.ffi.MissingNativeException;
+import dev.hawser.memory.ffi.NativeCallException;
+import java.io.IOException;
+
+/** Finds out whether shared memory works here. */
+public final class ShmTransportProvider implements TransportProvider {
+
+  /** For the service loader. */
+  public ShmTransportProvider() {}
+
+  @Override
+  public String name() {
+    return ShmTransport.NAME;
+  }
+
+  @Override
+  public Outcome create(TransportContext context) {
+    try {
+      ShmSettings settings = ShmSettings.of(context.settings());
+      Host host = Host.probe();
+      PathSegment.probe();
+      return new Outcome.Present(new ShmTransport(host, context, settings));
+    } catch (IllegalArgumentException | IOException | NativeCallException | MissingNativeException e) {
+      String reason = e.getMessage();
+      return new Outcome.Absent(reason == null ? e.toString() : reason);
+    }
+  }
+}

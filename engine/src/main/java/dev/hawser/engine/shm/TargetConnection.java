@@ -1,0 +1,242 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.shm;
+
+import dev.hawser.engine.shm.PathSegment.Side;
+import dev.hawser.engine.spi.ConnectionEvents;
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.memory.MemoryRegistry;
+import java.nio.ByteBuffer;
+import java.util.function.Consumer;
+
+/**
+ * The end whose memory is read and written by the other. It lends regions, delivers what the rings bring, and keeps memory
+ * in quarantine until the initiator has let go or is dead.
+ *
+ * <p>A message from here is complete when the initiator has processed it, for the initiator's fence must not wait for this
+ * side.
+ */
+final class TargetConnection extends ShmConnection {
+  private static final System.Logger LOG = System.getLogger("dev.hawser.shm");
+  private static final int SLOTS = Completions.CAPACITY;
+  private static final int MASK = SLOTS - 1;
+
+  private final LentRegions lent;
+  private final Consumer<TargetConnection> onClose;
+
+  // Messages that wait for being processed: their work and where they end in the ring.
+  private final long[] workIds = new long[SLOTS];
+  private final long[] ends = new long[SLOTS];
+  private int head;
+  private int tail;
+
+  private boolean initiatorOver;
+  private boolean letGo;
+  private volatile boolean regionsClosing;
+
+  TargetConnection(
+      PathEnds ends, MemoryRegistry registry, boolean kernelCopies, Consumer<TargetConnection> onClose) {
+    super(ends);
+    this.lent = new LentRegions(registry, outgoing(), kernelCopies);
+    this.onClose = onClose;
+  }
+
+  /** A region of the registry is closing; if it is lent here, it is asked back. Any thread. */
+  void regionClosing() {
+    regionsClosing = true;
+    bell().wakeSelf();
+  }
+
+  // ------------------------------------------------------------------------------------------ posting
+
+  @Override
+  public int segmentBudget() {
+    boolean room = !isOver() && hasRoom(tail - head + completions().size());
+    if (!room) {
+      starved();
+    }
+    return room ? MAX_SEGMENTS : 0;
+  }
+
+  @Override
+  public boolean postData(long workId, DataRequest request) {
+    throw new IllegalStateException(describe() + ": only the initiator's end moves data");
+  }
+
+  @Override
+  public boolean postFlush(long workId, long transfer, boolean abort) {
+    throw new IllegalStateException(describe() + ": only the initiator's end flushes");
+  }
+
+  @Override
+  public boolean postMessage(long workId, ByteBuffer message) {
+    if (message.remaining() > MAX_MESSAGE_BYTES) {
+      throw new IllegalArgumentException(
+          "a message of " + message.remaining() + " bytes; at most " + MAX_MESSAGE_BYTES + " fit");
+    }
+    if (isOver()) {
+      return false;
+    }
+    if (tail - head + completions().size() >= SLOTS || !writer().write(message)) {
+      starved();
+      return false;
+    }
+    if (workId != 0) {
+      workIds[tail & MASK] = workId;
+      ends[tail & MASK] = writer().written();
+      tail++;
+    }
+    writer().publish(writer().written());
+    bell().due();
+    return true;
+  }
+
+  // ------------------------------------------------------------------------------------------ polling
+
+  @Override
+  int look(long initiatorState) {
+    if (isNews(initiatorState)) {
+      initiatorOver = true;
+      return 1;
+    }
+    return 0;
+  }
+
+  @Override
+  boolean isNews(long initiatorState) {
+    return initiatorState == PathSegment.OVER && !initiatorOver;
+  }
+
+  @Override
+  void peerDied() {
+    initiatorOver = true;
+  }
+
+  @Override
+  boolean mayTakeCommand() {
+    return lent.mayAnswer();
+  }
+
+  @Override
+  void commanded(Command command, ConnectionEvents events) {
+    switch (command.kind) {
+      case Command.MAP -> {
+        if (!isOver()) {
+          lent.answer(command.region);
+          bell().due();
+        }
+      }
+      case Command.RELEASED -> lent.returned(command.region);
+      case Command.REFUSED -> events.refused(this, command.address);
+      default -> fail(PathFault.Kind.PROTOCOL, "the initiator sent command " + command.kind);
+    }
+  }
+
+  @Override
+  int work() {
+    int done = acknowledge();
+    if (regionsClosing) {
+      regionsClosing = false;
+      done += revoked(lent.revokeClosing());
+    } else if (lent.isWaitingForRoom()) {
+      done += revoked(lent.sendRevokes());
+    }
+    if (mayLetGo()) {
+      if (!isOver()) {
+        fail(PathFault.Kind.RESET, "the initiator closed the path");
+      }
+      letGo = true;
+      lent.releaseAll();
+      done++;
+    }
+    return done;
+  }
+
+  private int revoked(int sent) {
+    if (sent > 0) {
+      bell().due();
+    }
+    return sent;
+  }
+
+  /** The initiator's word, or death, was seen before its ring was found empty. */
+  private boolean mayLetGo() {
+    return initiatorOver && !letGo && isReadOut();
+  }
+
+  private int acknowledge() {
+    if (head == tail) {
+      return 0;
+    }
+    long read = writer().readHead();
+    int done = 0;
+    while (head != tail && ends[head & MASK] - read <= 0) {
+      complete(workIds[head++ & MASK], WorkStatus.SUCCESS);
+      done++;
+    }
+    return done;
+  }
+
+  @Override
+  boolean hasWork() {
+    return regionsClosing
+        || mayLetGo()
+        || (lent.isWaitingForRoom() && outgoing().room() > 0)
+        || (head != tail && ends[head & MASK] - writer().readHead() <= 0);
+  }
+
+  @Override
+  boolean waitsForRoom() {
+    return head != tail || lent.isWaitingForRoom() || !mayTakeCommand();
+  }
+
+  // ------------------------------------------------------------------------------------------ ending
+
+  @Override
+  void failed() {
+    closePath();
+  }
+
+  @Override
+  void aborted() {
+    closePath();
+  }
+
+  private void closePath() {
+    segment().state(Side.TARGET, PathSegment.OVER);
+    bell().due();
+    while (head != tail) {
+      complete(workIds[head++ & MASK], WorkStatus.FLUSHED);
+    }
+  }
+
+  @Override
+  public boolean drained() {
+    return isOver() && letGo && completions().isEmpty();
+  }
+
+  /** The initiator's sign of life: what it sent, and what it says that it stored. */
+  @Override
+  public long progress() {
+    return received() + segment().stores();
+  }
+
+  @Override
+  void release() {
+    closePath();
+    bell().ringIfDue();
+    onClose.accept(this);
+    if (!letGo && lent.size() > 0) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "{0} is closed before the initiator let go: {1} regions stay in quarantine until this process ends",
+          describe(),
+          lent.size());
+    }
+  }
+}
