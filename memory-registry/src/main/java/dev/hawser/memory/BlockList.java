@@ -231,6 +231,24 @@ public final class BlockList {
       return this;
     }
 
+    /**
+     * Adds blocks at one distance, in time that does not depend on their number.
+     *
+     * @param stride bytes from one to the next; may be 0 or negative
+     * @param count how many, not negative
+     * @throws InvalidBlocksException if one would be outside the address space
+     */
+    public Builder addStrided(long base, long stride, long length, int count) {
+      RunCompressor open = open();
+      if (count < 0) {
+        throw new InvalidBlocksException("count", open.blocks(), count + " blocks is negative");
+      }
+      checkBlock("base", "length", open.blocks(), base, length);
+      checkReach(base, new long[] {Math.max(1, count)}, new long[] {stride}, length);
+      open.addRun(base, stride, length, count);
+      return this;
+    }
+
     /** The list; the builder cannot be used afterwards. */
     public BlockList build() {
       RunCompressor open = open();

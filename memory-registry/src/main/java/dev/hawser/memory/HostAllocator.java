@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Allocates host memory that peers on the same machine can map. */
 final class HostAllocator {
@@ -20,7 +21,7 @@ final class HostAllocator {
   private static final long HUGE_BYTES = 2 << 20;
   private static final Path SHMEM_ENABLED = Path.of("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
 
-  private volatile String lastNote = "";
+  private final AtomicBoolean told = new AtomicBoolean();
 
   /**
    * Allocates memory filled with zeros.
@@ -151,10 +152,9 @@ final class HostAllocator {
   }
 
   private HostAllocation noted(HostAllocation allocation) {
-    String note = allocation.backing().note();
-    if (!note.equals(lastNote)) {
-      lastNote = note;
-      LOG.log(System.Logger.Level.INFO, "host memory without pooled huge pages: {0}", note);
+    if (told.compareAndSet(false, true)) {
+      LOG.log(
+          System.Logger.Level.INFO, "host memory is not made of pooled huge pages: {0}", allocation.backing().note());
     }
     return allocation;
   }

@@ -5,7 +5,9 @@
 
 package dev.hawser.memory;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,11 +20,13 @@ import org.jspecify.annotations.Nullable;
 final class RunCompressor {
   private static final int MAX_AXES = 4;
 
-  private long[] base = new long[16];
-  private long[] length = new long[16];
-  private long[] stride = new long[16];
-  private int[] extent = new int[16];
-  private int size;
+  private static final int FIELDS = 4; // base, length, stride, extent
+  private static final int CHUNK = FIELDS * 1024;
+
+  // Finished runs, in chunks: growing an array would copy them all, again and again.
+  private final List<long[]> full = new ArrayList<>();
+  private long[] chunk = new long[FIELDS * 16];
+  private int used; // of the chunk
   private long blocks;
 
   // the run that is still growing
@@ -86,17 +90,7 @@ final class RunCompressor {
   /** The runs; nothing can be added afterwards. */
   Runs finish() {
     flush();
-    if (size == 0) {
-      return Runs.NONE;
-    }
-    Runs runs =
-        new Runs(
-            1,
-            Arrays.copyOf(base, size),
-            Arrays.copyOf(length, size),
-            Arrays.copyOf(extent, size),
-            Arrays.copyOf(stride, size),
-            firsts());
+    Runs runs = assembled();
     while (runs.axes() < MAX_AXES && runs.size() > 1) {
       Runs folded = fold(runs);
       if (folded == null) {
@@ -111,28 +105,55 @@ final class RunCompressor {
     if (lastExtent == 0) {
       return;
     }
-    if (size == base.length) {
-      int grown = size * 2;
-      base = Arrays.copyOf(base, grown);
-      length = Arrays.copyOf(length, grown);
-      stride = Arrays.copyOf(stride, grown);
-      extent = Arrays.copyOf(extent, grown);
+    if (used == chunk.length) {
+      makeRoom();
     }
-    base[size] = lastBase;
-    length[size] = lastLength;
-    stride[size] = lastExtent == 1 ? 0 : lastStride;
-    extent[size] = lastExtent;
-    size++;
+    chunk[used] = lastBase;
+    chunk[used + 1] = lastLength;
+    chunk[used + 2] = lastExtent == 1 ? 0 : lastStride;
+    chunk[used + 3] = lastExtent;
+    used += FIELDS;
     blocks += lastExtent;
     lastExtent = 0;
   }
 
-  private int[] firsts() {
-    int[] first = new int[size + 1];
-    for (int run = 0; run < size; run++) {
-      first[run + 1] = first[run] + extent[run];
+  /** The first chunk grows, for most lists are short; from then on there are more of them. */
+  private void makeRoom() {
+    if (chunk.length < CHUNK) {
+      chunk = Arrays.copyOf(chunk, chunk.length * 2);
+    } else {
+      full.add(chunk);
+      chunk = new long[CHUNK];
+      used = 0;
     }
-    return first;
+  }
+
+  private Runs assembled() {
+    int size = full.size() * (CHUNK / FIELDS) + used / FIELDS;
+    if (size == 0) {
+      return Runs.NONE;
+    }
+    Runs runs =
+        new Runs(1, new long[size], new long[size], new int[size], new long[size], new int[size + 1]);
+    int run = 0;
+    for (long[] each : full) {
+      run = unpack(each, CHUNK, runs, run);
+    }
+    unpack(chunk, used, runs, run);
+    return runs;
+  }
+
+  private static int unpack(long[] from, int count, Runs to, int firstRun) {
+    int run = firstRun;
+    for (int at = 0; at < count; at += FIELDS) {
+      to.base()[run] = from[at];
+      to.length()[run] = from[at + 1];
+      to.stride()[run] = from[at + 2];
+      to.shape()[run] = (int) from[at + 3];
+      to.first()[run + 1] = to.first()[run] + (int) from[at + 3];
+      run++;
+    }
+    return run;
   }
 
   /** Joins runs of one shape at one distance, if that leaves at most a quarter of them; otherwise null. */

@@ -150,6 +150,33 @@ class BlockListTest {
     refused(() -> BlockList.concat(BlockList.of(1, 1), BlockList.of(1, 1, Device.cuda(0))), "lists", 1, "cuda:0");
     refused(() -> BlockList.of(1, 1).address(1), "index", -1, "1 is out of bounds");
     refused(() -> BlockList.builder().add(1, 1).add(2, -1), "length", 1, "negative");
+    refused(() -> BlockList.builder().add(1, 1).addStrided(2, 3, 4, -5), "count", 1, "-5 blocks");
+    refused(() -> BlockList.builder().addStrided(8, -8, 4, 3), "strides", -1, "leave the address space");
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {21, 22, 23, 24})
+  void rowsAreTheSameAsTheirBlocks(long seed) {
+    Random random = new Random(seed);
+    for (int round = 0; round < 300; round++) {
+      BlockList.Builder rows = BlockList.builder();
+      BlockList.Builder blocks = BlockList.builder();
+      long next = 1L << 30;
+      for (int row = random.nextInt(6); row >= 0; row--) {
+        long base = random.nextInt(3) == 0 ? next : (1L << 30) + random.nextInt(1000) * 8L;
+        long stride = 8L * (random.nextInt(5) - 2);
+        int count = random.nextInt(6);
+        rows.addStrided(base, stride, 8, count);
+        for (int i = 0; i < count; i++) {
+          blocks.add(base + i * stride, 8);
+        }
+        next = base + count * stride;
+      }
+      BlockList built = rows.build();
+      BlockList expected = blocks.build();
+      assertThat(built).as("seed " + seed + " round " + round).isEqualTo(expected);
+      assertThat(byIndex(built)).isEqualTo(byIndex(expected));
+    }
   }
 
   @Test

@@ -7,15 +7,19 @@ package dev.hawser.memory;
 
 import java.io.PrintStream;
 import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.Random;
 
 /**
  * Times what transfers do most, by hand: {@code java -cp target/classes:target/test-classes
  * --enable-native-access=ALL-UNNAMED dev.hawser.memory.MemoryTimings}. Each figure is the median of 21 runs after as many
- * to warm up; where two are compared, their runs alternate.
+ * to warm up; where two are compared, their runs alternate. The time is the thread's own on the processor, so that what
+ * else the machine does is counted only as far as it takes caches and memory away.
  */
 public final class MemoryTimings {
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final int RUNS = 21;
   private static final int DESCRIPTORS = 24 * 64 * 1024;
 
@@ -128,12 +132,12 @@ public final class MemoryTimings {
     int regions = 10_000;
     try (MemoryRegistry registry = MemoryRegistry.create()) {
       Region whole = registry.allocate(regions * 64L, Access.REMOTE_READ_WRITE);
-      long start = System.nanoTime();
+      long start = THREADS.getCurrentThreadCpuTime();
       for (int i = 0; i < regions; i++) {
         registry.register(whole.address() + i * 64L, 64, Device.HOST, Access.REMOTE_READ);
       }
       out.printf("%-42s %10.1f ns each%n", "registering 10,000 ranges of an allocation",
-          (System.nanoTime() - start) / (double) regions);
+          (THREADS.getCurrentThreadCpuTime() - start) / (double) regions);
       report("find among 10,001", regions, () -> {
         long sum = 0;
         for (int i = 0; i < regions; i++) {
@@ -216,9 +220,9 @@ public final class MemoryTimings {
   }
 
   private static double time(Work work) {
-    long start = System.nanoTime();
+    long start = THREADS.getCurrentThreadCpuTime();
     long result = work.run();
-    long end = System.nanoTime();
+    long end = THREADS.getCurrentThreadCpuTime();
     if (result == Long.MIN_VALUE) {
       throw new AssertionError("kept alive");
     }
