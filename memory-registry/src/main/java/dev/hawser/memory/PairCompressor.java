@@ -113,9 +113,8 @@ final class PairCompressor {
       long last = runExtent - 1L;
       long toLocal = localAddress - (runLocal + last * runLocalStride);
       long toRemote = remoteAddress - (runRemote + last * runRemoteStride);
-      boolean continuesRun = runExtent == 1 || (toLocal == runLocalStride && toRemote == runRemoteStride);
-      boolean isContinued = count == 1 || (toLocal == localDistance && toRemote == remoteDistance);
-      if (continuesRun && isContinued) {
+      // Several pieces are added right after their first one: their distance is the one to it.
+      if (runExtent == 1 || (toLocal == runLocalStride && toRemote == runRemoteStride)) {
         runLocalStride = toLocal;
         runRemoteStride = toRemote;
         runExtent += count;
