@@ -12,7 +12,8 @@ import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.wire.WireException;
 import java.nio.ByteBuffer;
-import org.jspecify.annotations.Nullable;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The target's end of one path generation. */
 final class InboundGeneration implements ConnectionEvents {
@@ -35,9 +36,8 @@ final class InboundGeneration implements ConnectionEvents {
   State state = State.OPEN;
   long lastProgress;
 
-  /** Where the fence was asked for; null if nobody waits for an answer. */
-  @Nullable
-  InboundGeneration askedOn;
+  /** Where the fence was asked for: the answer goes out on each, since requests may overtake each other. */
+  final List<InboundGeneration> askedOn = new ArrayList<>(1);
 
   private final InboundLink link;
 

@@ -161,7 +161,11 @@ public final class InboundLink {
    * @return how much was done
    */
   public int doWork() {
+    long before = now;
     now = host.nanoTime();
+    if (now - before > settings.heartbeatNanos()) {
+      lastHeard += now - before; // we were stopped or starved: that is not the initiator's silence
+    }
     int work = 0;
     for (Runnable command = mailbox.poll(); command != null; command = mailbox.poll()) {
       command.run();
@@ -428,8 +432,7 @@ public final class InboundLink {
           generations.remove(i);
         }
         completeAll();
-        InboundGeneration asked = g.askedOn;
-        if (asked != null) {
+        for (InboundGeneration asked : g.askedOn) {
           say(asked, writer.fenceAck(session, g.key.packed()));
         }
         work++;
@@ -449,7 +452,7 @@ public final class InboundLink {
     for (int i = 0; i < generations.size(); i++) {
       InboundGeneration g = generations.get(i);
       if (g.key.packed() == packedKey) {
-        g.askedOn = over;
+        g.askedOn.add(over);
         startFence(g);
         return; // answered when it is fenced
       }

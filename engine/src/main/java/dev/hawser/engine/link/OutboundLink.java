@@ -302,7 +302,11 @@ public final class OutboundLink implements Link {
    * @return how much was done
    */
   public int doWork() {
+    long before = now;
     now = host.nanoTime();
+    if (now - before > settings.heartbeatNanos()) {
+      forgiveOwnAbsence(now - before);
+    }
     int work = mailbox.drain(mailReader);
     if (now - nextEvent >= 0) {
       work += timers();
@@ -329,6 +333,14 @@ public final class OutboundLink implements Link {
     work += settlements.drive();
     work += driveFences();
     return work;
+  }
+
+  /** We were stopped or starved, so nothing could be heard: that is not the peer's silence. */
+  private void forgiveOwnAbsence(long absence) {
+    lastHeard += absence;
+    for (int i = 0; i < live.size(); i++) {
+      live.get(i).lastProgressAt += absence;
+    }
   }
 
   /** When {@link #doWork} must be called again even if nothing happens. */

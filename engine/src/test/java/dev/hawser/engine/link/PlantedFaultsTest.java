@@ -292,7 +292,7 @@ final class PlantedFaultsTest {
   @Test
   void remoteFenceOnly() {
     found(
-        Scenario.onlyCuts(SimMode.RC),
+        Scenario.everything(SimMode.RC),
         new InitiatorRules() {
           @Override
           boolean mayReplayReadBeforeDrain() {

@@ -138,6 +138,9 @@ public final class SimConnection implements Connection {
 
   @Override
   public boolean postFlush(long workId, long transfer, boolean abort) {
+    if (aborted || (posted.size() >= pair.depth() && world.chance(300))) {
+      return false;
+    }
     Work work = new Work(workId);
     work.abortFlush = abort;
     work.transfer = transfer;
@@ -387,7 +390,7 @@ public final class SimConnection implements Connection {
       inbox.clear(); // acknowledgements that were not polled are lost
       aborted = true;
       world.after(
-          world.random(pair.delay()),
+          world.random(pair.delay() * (world.chance(200) ? 20 : 1)),
           () -> {
             leaveMemory(); // until here the queue pair may read and write our memory
             posted.clear();
