@@ -5,6 +5,7 @@
 
 package dev.hawser.engine;
 
+import dev.hawser.engine.worker.WorkerEngine;
 import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
 import java.util.List;
@@ -93,8 +94,7 @@ public interface Engine extends AutoCloseable {
    * @throws EngineException if an address cannot be listened on, a setting is wrong, or no transport
    *     works here
    */
-  @SuppressWarnings("DoNotCallSuggester")
   static Engine start(EngineConfig config, MemoryRegistry registry, InboundHandler inbound) {
-    throw new EngineException("engine " + config.name() + " cannot start: the core is not here yet");
+    return WorkerEngine.start(config, registry, inbound);
   }
 }

@@ -406,8 +406,7 @@ final class Initiation {
     if (g == null) {
       return; // pathUp() wakes it
     }
-    t.prepareGrantRead(host);
-    if (g.postGrantRead(t)) {
+    if (t.prepareGrantRead(host) && g.postGrantRead(t)) {
       t.grantOn = g;
       t.outstanding++;
       g.connection.flushPosted();

@@ -27,7 +27,7 @@ public interface LinkHost {
   /** Registered host memory of 8-byte words for reading grants' generations. */
   Region scratch();
 
-  /** Takes a word of {@link #scratch()}: its index. Owner only. */
+  /** Takes a word of {@link #scratch()}: its index, or −1 if none is free now. Owner only. */
   int takeScratchWord();
 
   /** Gives a word back. Owner only. */
@@ -36,20 +36,23 @@ public interface LinkHost {
   /** Makes the owner run {@code doWork} soon. Any thread. */
   void wake();
 
-  /**
-   * Runs the owner's work on the calling thread if nobody else is at it.
-   *
-   * @return how much was done, or −1 if somebody else is at it
-   */
-  int tryRun();
+  /** Makes the calling thread the owner if there is none; then {@link #leave} must follow. Never blocks. */
+  boolean tryEnter();
 
   /**
-   * Works on the calling thread until the condition holds or the time is over, if nobody else is at
-   * it.
+   * Gives the ownership back.
    *
-   * @return 1 if the condition holds, 0 if the time is over, −1 if somebody else is at it
+   * @param more whether the worker should go on at once
    */
-  int tryRunUntil(BooleanSupplier condition, long deadlineNanos);
+  void leave(boolean more);
+
+  /**
+   * Works on the calling thread until the condition holds, if nobody else is at it; gives up after a short while, so
+   * that a long wait is the worker's.
+   *
+   * @return true if the condition holds
+   */
+  boolean runUntil(BooleanSupplier condition, long deadlineNanos);
 
   /** One line for the log. */
   void log(System.Logger.Level level, String line);

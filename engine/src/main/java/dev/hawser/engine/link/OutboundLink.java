@@ -167,22 +167,21 @@ public final class OutboundLink implements Link {
 
   @Override
   public void awaitUp(Duration timeout) {
-    BooleanSupplier settled = () -> state != State.CONNECTING;
-    long deadline = host.nanoTime() + timeout.toNanos();
-    while (!settled.getAsBoolean() && host.nanoTime() - deadline < 0) {
-      if (host.tryRunUntil(settled, deadline) < 0) {
-        host.wake();
-        LockSupport.parkNanos(this, 100_000);
-        if (Thread.interrupted()) {
-          Thread.currentThread().interrupt();
-          break;
-        }
-      }
-    }
+    waitFor(() -> state != State.CONNECTING, timeout.toNanos());
     if (state != State.UP) {
       throw new LinkException(
-          "no path to %s is up after %d ms: %s"
-              .formatted(peer.name(), timeout.toMillis(), whyNotUp()));
+          "no path to %s is up after %d ms: %s".formatted(peer.name(), timeout.toMillis(), whyNotUp()));
+    }
+  }
+
+  /** Rare waits: the worker does the work, this thread looks now and then. */
+  private void waitFor(BooleanSupplier condition, long nanos) {
+    long deadline = host.nanoTime() + nanos;
+    long pause = 20_000;
+    while (!condition.getAsBoolean() && host.nanoTime() - deadline < 0 && !Thread.currentThread().isInterrupted()) {
+      host.wake();
+      LockSupport.parkNanos(this, pause);
+      pause = Math.min(pause * 2, 1_000_000);
     }
   }
 
@@ -220,14 +219,13 @@ public final class OutboundLink implements Link {
   @Override
   public void close() {
     tell(() -> closeNow(State.CLOSED, Cause.CLOSED, "the link was closed here"));
-    long deadline = host.nanoTime() + 2 * settings.drainNanos() + 1_000_000_000L;
-    BooleanSupplier gone = this::isGone;
-    while (!gone.getAsBoolean() && host.nanoTime() - deadline < 0) {
-      if (host.tryRunUntil(gone, deadline) < 0) {
-        host.wake();
-        LockSupport.parkNanos(this, 100_000);
-      }
-    }
+    waitFor(this::isGone, 2 * settings.drainNanos() + 1_000_000_000L);
+  }
+
+  /** The owner's work threw: nothing of it can be trusted any more. Owner only. */
+  public void crashed(RuntimeException cause) {
+    host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an internal error: " + cause);
+    closeNow(State.CLOSED, Cause.CLOSED, "internal error: " + cause);
   }
 
   /** Fails everything because a newer incarnation of the peer is known. Any thread. */
@@ -255,7 +253,7 @@ public final class OutboundLink implements Link {
 
   void submit(TransferState transfer) {
     mailbox.offer(transfer);
-    if (host.tryRun() < 0) {
+    if (!help()) {
       host.wake();
     }
   }
@@ -264,15 +262,24 @@ public final class OutboundLink implements Link {
     mailbox.offer(transfer);
   }
 
-  void help() {
-    if (host.tryRun() < 0) {
-      Thread.onSpinWait();
+  /** Moves this link on the calling thread; false if somebody else is at it. */
+  boolean help() {
+    if (!host.tryEnter()) {
+      return false;
     }
+    boolean more = true;
+    try {
+      doWork();
+      more = isBusy() || !arm();
+    } finally {
+      host.leave(more);
+    }
+    return true;
   }
 
   boolean await(TransferState transfer, BooleanSupplier ended, Duration timeout) {
     long deadline = host.nanoTime() + timeout.toNanos();
-    if (host.tryRunUntil(ended, deadline) < 0) {
+    if (!host.runUntil(ended, deadline)) {
       host.wake();
       try {
         transfer.waitForEnd(deadline - host.nanoTime());

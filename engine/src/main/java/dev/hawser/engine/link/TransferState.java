@@ -289,7 +289,9 @@ final class TransferState implements Transfer {
     if (status != ACTIVE) {
       return status == ENDED;
     }
-    link.help();
+    if (!link.help()) {
+      Thread.onSpinWait();
+    }
     return status == ENDED;
   }
 
@@ -497,14 +499,17 @@ final class TransferState implements Transfer {
     return c;
   }
 
-  /** Prepares the read of the grant's generation into a word of the link's scratch memory. */
-  void prepareGrantRead(LinkHost host) {
+  /** Prepares the read of the grant's generation into a word of scratch memory; false if none is free now. */
+  boolean prepareGrantRead(LinkHost host) {
     GrantCheck check = grant;
     if (check == null) {
       throw new IllegalStateException("no grant");
     }
     if (scratchWord < 0) {
       scratchWord = host.takeScratchWord();
+    }
+    if (scratchWord < 0) {
+      return false;
     }
     if (grantPlan == null || grantPlanWord != scratchWord) {
       Region scratch = host.scratch();
@@ -517,6 +522,7 @@ final class TransferState implements Transfer {
               new RemoteRegion[] {check.region()});
       grantPlanWord = scratchWord;
     }
+    return true;
   }
 
   TransferPlan grantPlan() {

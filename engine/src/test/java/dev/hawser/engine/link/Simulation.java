@@ -513,13 +513,18 @@ final class Simulation implements LandingObserver {
     public void wake() {}
 
     @Override
-    public int tryRun() {
-      return -1;
+    public boolean tryEnter() {
+      return false;
     }
 
     @Override
-    public int tryRunUntil(BooleanSupplier condition, long deadlineNanos) {
-      return -1;
+    public void leave(boolean more) {
+      throw new IllegalStateException("nobody entered");
+    }
+
+    @Override
+    public boolean runUntil(BooleanSupplier condition, long deadlineNanos) {
+      return condition.getAsBoolean();
     }
 
     @Override

@@ -45,6 +45,7 @@ public final class SimConnection implements Connection {
     boolean placed;
     boolean refused;
     boolean dropped;
+    boolean late;
 
     Work(long workId) {
       this.workId = workId;
@@ -62,6 +63,7 @@ public final class SimConnection implements Connection {
 
   private final ArrayDeque<Work> nic = new ArrayDeque<>();
   private long lastArrival;
+  private long lastLate;
   private long lastReply;
   private long progress = 1;
   private boolean aborted;
@@ -138,7 +140,7 @@ public final class SimConnection implements Connection {
 
   @Override
   public boolean postFlush(long workId, long transfer, boolean abort) {
-    if (aborted || (posted.size() >= pair.depth() && world.chance(300))) {
+    if (aborted || world.chance(250)) {
       return false;
     }
     Work work = new Work(workId);
@@ -200,10 +202,13 @@ public final class SimConnection implements Connection {
     if (pair.targetIsDead()) {
       return;
     }
-    if (pair.isDark() || pair.isCut()) {
-      if (!pair.stillLands()) {
-        return; // lost, and everything behind it
+    if ((pair.isDark() || pair.isCut()) && !work.late) {
+      if (pair.stillLands()) { // as late as it likes, until the target fences; what is behind it is lost
+        work.late = true;
+        lastLate = Math.max(lastLate + 1, world.now() + world.random(pair.delay() * 40));
+        world.after(lastLate - world.now(), () -> arrive(work));
       }
+      return;
     }
     if (work.refused) {
       to.progress++;

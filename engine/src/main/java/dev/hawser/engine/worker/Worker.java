@@ -1,0 +1,338 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.worker;
+
+import dev.hawser.engine.bootstrap.PathOpener;
+import dev.hawser.engine.link.InboundLink;
+import dev.hawser.engine.link.LinkHost;
+import dev.hawser.engine.link.OutboundLink;
+import dev.hawser.engine.net.Epoll;
+import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.memory.Region;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jctools.queues.MessagePassingQueue;
+import org.jctools.queues.atomic.MpscUnboundedAtomicArrayQueue;
+
+/**
+ * The owner of some links. Its thread moves them while there is work and sleeps in epoll when there is none. A caller
+ * that posts, polls or waits takes its place for a moment, by the {@code owned} token: a small request then needs no
+ * hand-over at all. After a caller's visit the thread stays away from the descriptors for up to {@value
+ * #LINGER_NANOS} ns, so that it is not woken by each answer that the caller takes itself.
+ */
+final class Worker implements LinkHost, Runnable, AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("dev.hawser.engine");
+
+  /** How long nothing must have happened before the thread sleeps. */
+  private static final long SPIN_NANOS = 20_000;
+
+  /** How long a waiting caller works itself before it leaves the wait to the thread. */
+  private static final long CALLER_NANOS = 100_000;
+
+  /** How long the thread leaves the links to a caller that comes again and again. */
+  private static final long LINGER_NANOS = 500_000;
+
+  private static final long MAX_SLEEP_NANOS = 1_000_000_000L;
+
+  private final Epoll epoll = new Epoll();
+  private final PathOpener opener;
+  private final ScratchWords scratch;
+  private final SplittableRandom random = new SplittableRandom();
+  private final Thread thread;
+  private final MessagePassingQueue<Runnable> commands = new MpscUnboundedAtomicArrayQueue<>(64);
+  private final List<OutboundLink> outbound = new ArrayList<>();
+  private final List<InboundLink> inbound = new ArrayList<>();
+
+  private final AtomicBoolean owned = new AtomicBoolean();
+  private volatile long lastCaller;
+  private volatile boolean lingering;
+  private volatile boolean wanted;
+  private volatile boolean stopping;
+  private volatile boolean answers;
+
+  Worker(String name, PathOpener opener, Region scratchRegion) {
+    this.opener = opener;
+    this.scratch = new ScratchWords(scratchRegion);
+    this.thread = Thread.ofPlatform().name(name).daemon(true).unstarted(this);
+    this.lastCaller = System.nanoTime() - LINGER_NANOS;
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  void add(OutboundLink link) {
+    tell(() -> outbound.add(link));
+  }
+
+  void add(InboundLink link) {
+    tell(
+        () -> {
+          inbound.add(link);
+          answers = true;
+        });
+  }
+
+  private void tell(Runnable command) {
+    commands.offer(command);
+    wake();
+  }
+
+  // ------------------------------------------------------------------ the thread
+
+  @Override
+  public void run() {
+    long lastWork = System.nanoTime();
+    while (!stopping) {
+      if (leaveItToCallers()) {
+        continue;
+      }
+      if (!owned.compareAndSet(false, true)) {
+        Thread.onSpinWait();
+        continue;
+      }
+      wanted = false;
+      boolean sleep = false;
+      long timeout = 0;
+      try {
+        int work = work();
+        long now = System.nanoTime();
+        if (work > 0) {
+          lastWork = now;
+        } else if (now - lastWork > SPIN_NANOS) {
+          timeout = Math.min(nextTimer(now) - now, MAX_SLEEP_NANOS);
+          sleep = timeout > 0 && arm();
+        }
+      } finally {
+        owned.set(false);
+      }
+      if (sleep) {
+        epoll.await(timeout);
+        lastWork = System.nanoTime() - SPIN_NANOS / 2;
+      } else {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private boolean leaveItToCallers() {
+    if (wanted || System.nanoTime() - lastCaller >= LINGER_NANOS) {
+      return false;
+    }
+    lingering = true;
+    if (!wanted && !stopping) {
+      LockSupport.parkNanos(this, LINGER_NANOS);
+    }
+    lingering = false;
+    return true;
+  }
+
+  /** Moves everything; owner only. */
+  private int work() {
+    int work = 0;
+    for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+      command.run();
+      work++;
+    }
+    for (int i = outbound.size() - 1; i >= 0; i--) {
+      OutboundLink link = outbound.get(i);
+      try {
+        work += link.doWork();
+      } catch (RuntimeException e) {
+        LOG.log(Level.ERROR, "link to " + link.peer(), e);
+        link.crashed(e);
+      }
+      if (link.isGone()) {
+        outbound.remove(i);
+      }
+    }
+    for (int i = 0; i < inbound.size(); i++) {
+      InboundLink link = inbound.get(i);
+      try {
+        work += link.doWork();
+      } catch (RuntimeException e) {
+        LOG.log(Level.ERROR, "link from " + link.initiator(), e);
+        link.end("internal error: " + e, () -> {});
+      }
+    }
+    return work;
+  }
+
+  private long nextTimer(long now) {
+    long next = now + MAX_SLEEP_NANOS;
+    for (int i = 0; i < outbound.size(); i++) {
+      next = Math.min(next - now, outbound.get(i).nextTimer() - now) + now;
+    }
+    for (int i = 0; i < inbound.size(); i++) {
+      InboundLink link = inbound.get(i);
+      long timer = link.isBusy() ? now + 100_000 : link.nextTimer();
+      next = Math.min(next - now, timer - now) + now;
+    }
+    return next;
+  }
+
+  private boolean arm() {
+    if (!commands.isEmpty()) {
+      return false;
+    }
+    for (int i = 0; i < outbound.size(); i++) {
+      if (!outbound.get(i).arm()) {
+        return false;
+      }
+    }
+    for (int i = 0; i < inbound.size(); i++) {
+      if (!inbound.get(i).arm()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ------------------------------------------------------------------ callers
+
+  @Override
+  public boolean tryEnter() {
+    return !stopping && owned.compareAndSet(false, true);
+  }
+
+  @Override
+  public void leave(boolean more) {
+    owned.set(false);
+    if (more) {
+      wake();
+    }
+  }
+
+  @Override
+  public boolean runUntil(BooleanSupplier condition, long deadlineNanos) {
+    if (!tryEnter()) {
+      return condition.getAsBoolean();
+    }
+    boolean held = false;
+    try {
+      long start = System.nanoTime();
+      long until = deadlineNanos - start < CALLER_NANOS ? deadlineNanos : start + CALLER_NANOS;
+      long now = start;
+      do {
+        lastCaller = now;
+        if (work() == 0) {
+          Thread.onSpinWait();
+        }
+        held = condition.getAsBoolean();
+        now = System.nanoTime();
+      } while (!held && !stopping && now - until < 0);
+      lastCaller = held ? now : now - LINGER_NANOS;
+    } finally {
+      leave(!held || answers || isBusy());
+    }
+    return held;
+  }
+
+  private boolean isBusy() {
+    for (int i = 0; i < outbound.size(); i++) {
+      if (outbound.get(i).isBusy()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** One round on the calling thread; 0 if somebody else is at it. */
+  int help() {
+    if (!tryEnter()) {
+      return 0;
+    }
+    boolean more = true;
+    int work = 0;
+    try {
+      work = work();
+      more = work > 0 || !arm();
+    } finally {
+      leave(more);
+    }
+    return work;
+  }
+
+  // ------------------------------------------------------------------ what links ask for
+
+  @Override
+  public long nanoTime() {
+    return System.nanoTime();
+  }
+
+  @Override
+  public long random(long bound) {
+    return bound <= 0 ? 0 : random.nextLong(bound);
+  }
+
+  @Override
+  public PathOpener opener() {
+    return opener;
+  }
+
+  @Override
+  public WaitSet waitSet() {
+    return epoll;
+  }
+
+  @Override
+  public Region scratch() {
+    return scratch.region();
+  }
+
+  @Override
+  public int takeScratchWord() {
+    return scratch.take();
+  }
+
+  @Override
+  public void releaseScratchWord(int index) {
+    scratch.release(index);
+  }
+
+  @Override
+  public void wake() {
+    wanted = true;
+    epoll.wakeUp();
+    if (lingering) {
+      LockSupport.unpark(thread);
+    }
+  }
+
+  @Override
+  public void log(Level level, String line) {
+    LOG.log(level, line);
+  }
+
+  /** Ends the thread; its links are gone by then. */
+  @Override
+  public void close() {
+    stopping = true;
+    wake();
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        if (thread.join(Duration.ofSeconds(5))) {
+          break;
+        }
+        LOG.log(Level.WARNING, thread.getName() + " does not end; it is left behind");
+        return;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    epoll.close();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
