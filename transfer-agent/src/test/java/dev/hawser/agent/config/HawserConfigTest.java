@@ -1,0 +1,241 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.agent.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.hawser.agent.config.Interfaces.Interface;
+import dev.hawser.engine.TlsConfig;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HawserConfigTest {
+  @TempDir
+  Path directory;
+
+  private static HawserConfig of(String... pairs) {
+    return HawserConfig.builder().environment(environment(pairs)).build();
+  }
+
+  private static Map<String, String> environment(String... pairs) {
+    Map<String, String> environment = new HashMap<>();
+    for (int i = 0; i < pairs.length; i += 2) {
+      environment.put(pairs[i], pairs[i + 1]);
+    }
+    return environment;
+  }
+
+  @Test
+  void hasDefaultsThatStayOnLoopback() {
+    HawserConfig config = of();
+
+    assertThat(config.listen()).containsExactly("127.0.0.1:0");
+    assertThat(config.metadata()).isEmpty();
+    assertThat(config.linkLease()).isEqualTo(Duration.ofSeconds(5));
+    assertThat(config.heartbeat()).isEqualTo(Duration.ofSeconds(1));
+    assertThat(config.secret().present()).isFalse();
+    assertThat(config.tls()).isEqualTo(TlsConfig.OFF);
+    assertThat(config.warnings()).isEmpty();
+    assertThat(config.entries())
+        .allSatisfy(entry -> assertThat(entry.origin().source()).isEqualTo(Origin.Source.DEFAULT));
+  }
+
+  @Test
+  void programBeatsEnvironmentBeatsFileBeatsDefault() throws IOException {
+    Path file = Files.writeString(directory.resolve("hawser.conf"),
+        "# ours\n\nworkers = 1\npaths=2\n link-lease = 8s \n");
+    Map<String, String> environment =
+        environment("HAWSER_CONFIG", file.toString(), "HAWSER_WORKERS", "3", "HAWSER_PATHS", " 4 ");
+
+    HawserConfig config = HawserConfig.builder().environment(environment).workers(5).build();
+
+    assertThat(config.workers()).isEqualTo(5);
+    assertThat(config.pathsPerRoute()).isEqualTo(4);
+    assertThat(config.linkLease()).isEqualTo(Duration.ofSeconds(8));
+    assertThat(config.drainTime()).isEqualTo(Duration.ofMillis(20));
+    assertThat(config.entry(Setting.WORKERS).origin()).hasToString("program");
+    assertThat(config.entry(Setting.PATHS).origin()).hasToString("environment HAWSER_PATHS");
+    assertThat(config.entry(Setting.LINK_LEASE).origin()).hasToString("file " + file + ":5");
+    assertThat(config.entry(Setting.DRAIN_TIME).origin()).hasToString("default");
+    assertThat(config.entries()).extracting(HawserConfig.Entry::setting).containsExactly(Setting.values());
+  }
+
+  @Test
+  void readsEveryKindOfValue() {
+    HawserConfig config =
+        of("HAWSER_METADATA", "http://a:1, https://[::1]:2/base", "HAWSER_LABELS", "role=prefill,rack=7",
+            "HAWSER_LISTEN", "10.0.0.7:7301,[::1]:0,localhost", "HAWSER_TRANSPORTS", "b, a",
+            "HAWSER_TRANSPORT_SETTINGS", "a.x=1", "HAWSER_ADVERTISE", "1.2.3.4:5", "HAWSER_DRAIN_TIME", "500us",
+            "HAWSER_SECRET", "hush", "HAWSER_NAME", "me", "HAWSER_METADATA_TTL", "2m");
+
+    assertThat(config.metadata()).containsExactly(URI.create("http://a:1"), URI.create("https://[::1]:2/base"));
+    assertThat(config.labels()).isEqualTo(Map.of("role", "prefill", "rack", "7"));
+    assertThat(config.listen()).containsExactly("10.0.0.7:7301", "[::1]:0", "127.0.0.1:0");
+    assertThat(config.transports()).containsExactly("b", "a");
+    assertThat(config.transportSettings()).isEqualTo(Map.of("a.x", "1"));
+    assertThat(config.advertise()).containsExactly("1.2.3.4:5");
+    assertThat(config.drainTime()).isEqualTo(Duration.ofNanos(500_000));
+    assertThat(config.secret()).isEqualTo(Secret.of("hush"));
+    assertThat(config.name()).isEqualTo("me");
+    assertThat(config.metadataTtl()).isEqualTo(Duration.ofMinutes(2));
+  }
+
+  @Test
+  void neverShowsTheSecret() {
+    HawserConfig config = of("HAWSER_SECRET", "hush-hush");
+
+    assertThat(config.toString()).doesNotContain("hush-hush");
+    assertThat(config.entry(Setting.SECRET).value()).isEqualTo("(set)");
+    assertThat(config.entry(Setting.SECRET).origin()).hasToString("environment HAWSER_SECRET");
+  }
+
+  @Test
+  void readsTheSecretFromAFile() throws IOException {
+    Path file = Files.writeString(directory.resolve("secret"), "hush\n");
+
+    assertThat(of("HAWSER_SECRET_FILE", file.toString()).secret()).isEqualTo(Secret.of("hush"));
+    assertThatThrownBy(() -> of("HAWSER_SECRET_FILE", file.toString(), "HAWSER_SECRET", "x"))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("both secret").hasMessageContaining("keep one");
+    assertThatThrownBy(() -> of("HAWSER_SECRET_FILE", directory.resolve("none").toString()))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("secret-file").hasMessageContaining("cannot be read");
+  }
+
+  @Test
+  void bringsTheHeartbeatDownWithTheLease() {
+    assertThat(of("HAWSER_LINK_LEASE", "2s").heartbeat()).isEqualTo(Duration.ofMillis(500));
+    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "2s", "HAWSER_HEARTBEAT", "1s"))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("heartbeat").hasMessageContaining("500ms");
+  }
+
+  @Test
+  void namesTheSettingTheOriginAndTheCureOfAWrongValue() {
+    assertThatThrownBy(() -> of("HAWSER_WORKERS", "banana")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("workers: 'banana' is wrong (from environment HAWSER_WORKERS)")
+        .hasMessageContaining("whole number from 0 to 1024");
+    assertThatThrownBy(() -> of("HAWSER_METADATA", "localhost:7300")).hasMessageContaining("http://host:port");
+    assertThatThrownBy(() -> of("HAWSER_METADATA", "http://a b")).hasMessageContaining("http://host:port");
+    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "5")).hasMessageContaining("its unit");
+    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "999h")).hasMessageContaining("1h");
+    assertThatThrownBy(() -> of("HAWSER_STRICT", "maybe")).hasMessageContaining("true or false");
+    assertThatThrownBy(() -> of("HAWSER_LABELS", "a")).hasMessageContaining("key=value");
+    assertThatThrownBy(() -> of("HAWSER_LABELS", "a=1,a=2")).hasMessageContaining("twice");
+    assertThatThrownBy(() -> of("HAWSER_LISTEN", "1.2.3.4:70000")).hasMessageContaining("0 to 65535");
+    assertThatThrownBy(() -> of("HAWSER_LISTEN", "[::1")).hasMessageContaining("[v6 address]:port");
+    assertThatThrownBy(() -> of("HAWSER_LISTEN", "nosuchnic0:1")).hasMessageContaining("interface that is up");
+    assertThatThrownBy(() -> of("HAWSER_LISTEN", ",")).hasMessageContaining("at least one address");
+    assertThatThrownBy(() -> of("HAWSER_ADVERTISE", "1.2.3.4")).hasMessageContaining("real port");
+    assertThatThrownBy(() -> of("HAWSER_TLS_KEY", "/nowhere")).hasMessageContaining("no such file");
+  }
+
+  @Test
+  void wantsCertificateAndKeyTogether() throws IOException {
+    Path pem = Files.writeString(directory.resolve("a.pem"), "x");
+
+    assertThatThrownBy(() -> of("HAWSER_TLS_CERTIFICATE", pem.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("tls-key is missing");
+    assertThat(of("HAWSER_TLS_CERTIFICATE", pem.toString(), "HAWSER_TLS_KEY", pem.toString()).tls().enabled()).isTrue();
+  }
+
+  @Test
+  void warnsOfUnknownVariablesWithTheNearestName() {
+    HawserConfig config = of("HAWSER_LISTN", "1.2.3.4:5", "HAWSER_QQQQQQQQQQQQ", "1", "OTHER", "1");
+
+    assertThat(config.warnings()).hasSize(2);
+    assertThat(config.warnings().getFirst()).contains("HAWSER_LISTN").contains("did you mean HAWSER_LISTEN?");
+    assertThat(config.warnings().getLast()).contains("HAWSER_QQQQQQQQQQQQ").contains("hawser config");
+    assertThatThrownBy(() -> of("HAWSER_LISTN", "1.2.3.4:5", "HAWSER_STRICT", "true"))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("did you mean HAWSER_LISTEN?");
+  }
+
+  @Test
+  void knowsWhatKubernetesInjects() {
+    HawserConfig config = of("HAWSER_STRICT", "yes", "HAWSER_METADATA_SERVICE_HOST", "10.0.0.1",
+        "HAWSER_METADATA_SERVICE_PORT", "7300", "HAWSER_METADATA_SERVICE_PORT_HTTP", "7300",
+        "HAWSER_METADATA_PORT", "tcp://10.0.0.1:7300", "HAWSER_METADATA_PORT_7300_TCP", "tcp://10.0.0.1:7300",
+        "HAWSER_METADATA_PORT_7300_TCP_PROTO", "tcp", "HAWSER_METADATA_PORT_7300_TCP_PORT", "7300",
+        "HAWSER_METADATA_PORT_7300_TCP_ADDR", "10.0.0.1", "HAWSER_PORT", "tcp://1.2.3.4:5", "HAWSER_SERVICE_HOST", "x");
+
+    assertThat(config.warnings()).isEmpty();
+    assertThat(config.metadata()).isEmpty();
+    assertThatThrownBy(() -> of("HAWSER_STRICT", "yes", "HAWSER_PORT", "7300")).hasMessageContaining("HAWSER_PORT");
+  }
+
+  @Test
+  void noSettingCanBeMistakenForWhatKubernetesInjects() {
+    for (Setting setting : Setting.values()) {
+      assertThat(Environment.isInjected(setting.variable(), "tcp://1.2.3.4:5")).as(setting.variable()).isFalse();
+    }
+  }
+
+  @Test
+  void refusesWrongFilesByLine() throws IOException {
+    Path file = directory.resolve("f");
+    Files.writeString(file, "workers = 1\nwhat is this\n");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", file.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining(file + ":2").hasMessageContaining("key = value");
+    Files.writeString(file, "wokers = 1\n");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", file.toString())).hasMessageContaining("did you mean 'workers'?");
+    Files.writeString(file, "workers = 1\nworkers = 2\n");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", file.toString())).hasMessageContaining("twice");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", directory.resolve("none").toString()))
+        .hasMessageContaining("cannot read").hasMessageContaining("HAWSER_CONFIG");
+  }
+
+  @Test
+  void picksInterfacesLikeNccl() {
+    List<Interface> interfaces = List.of(new Interface("lo", true, List.of("127.0.0.1")),
+        new Interface("eth0", false, List.of("10.0.0.1", "fd00::1")),
+        new Interface("eth01", false, List.of("10.0.0.2")),
+        new Interface("ib0", false, List.of("10.1.0.1")), new Interface("eth9", false, List.of()));
+
+    assertThat(Interfaces.pickedByNccl("eth", interfaces)).containsExactly("10.0.0.1", "10.0.0.2");
+    assertThat(Interfaces.pickedByNccl("=eth0", interfaces)).containsExactly("10.0.0.1");
+    assertThat(Interfaces.pickedByNccl("^eth", interfaces)).containsExactly("10.1.0.1");
+    assertThat(Interfaces.pickedByNccl("^=eth0,ib0", interfaces)).containsExactly("10.0.0.2");
+    assertThat(Interfaces.pickedByNccl("lo", interfaces)).containsExactly("127.0.0.1");
+  }
+
+  @Test
+  void honoursNcclsInterfaceOnlyWhileNothingOfOursIsSet() {
+    HawserConfig config = of("NCCL_SOCKET_IFNAME", "lo");
+    assertThat(config.listen()).containsExactly("127.0.0.1:0");
+    assertThat(config.entry(Setting.LISTEN).origin()).hasToString("environment NCCL_SOCKET_IFNAME");
+
+    HawserConfig ours = of("NCCL_SOCKET_IFNAME", "nosuchnic", "HAWSER_LISTEN", "127.0.0.1:7");
+    assertThat(ours.listen()).containsExactly("127.0.0.1:7");
+    assertThatThrownBy(() -> of("NCCL_SOCKET_IFNAME", "nosuchnic")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("NCCL_SOCKET_IFNAME").hasMessageContaining("HAWSER_LISTEN");
+  }
+
+  @Test
+  void variablesAreUnique() {
+    Set<String> seen = new HashSet<>();
+    for (Setting setting : Setting.values()) {
+      assertThat(seen.add(setting.variable())).isTrue();
+      assertThat(setting.meaning()).isNotBlank();
+    }
+  }
+
+  @Test
+  void measuresTypos() {
+    assertThat(Spelling.distance("listen", "listen")).isZero();
+    assertThat(Spelling.distance("lsiten", "listen")).isEqualTo(1);
+    assertThat(Spelling.distance("liste", "listen")).isEqualTo(1);
+    assertThat(Spelling.distance("", "abc")).isEqualTo(3);
+    assertThat(Spelling.nearest("zzzzzz", List.of("listen", "name"))).isNull();
+  }
+}
