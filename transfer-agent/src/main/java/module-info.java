@@ -10,4 +10,9 @@
 module dev.hawser.agent {
   requires static org.jspecify;
   requires transitive dev.hawser.engine;
+
+  exports dev.hawser.agent;
+  exports dev.hawser.agent.config;
+  exports dev.hawser.agent.metadata;
+  exports dev.hawser.agent.wire;
 }

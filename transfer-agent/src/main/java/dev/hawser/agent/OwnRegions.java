@@ -1,0 +1,130 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.agent;
+
+import dev.hawser.agent.metadata.Names;
+import dev.hawser.agent.metadata.PublishedRegion;
+import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.Region;
+import dev.hawser.memory.RegistryListener;
+import dev.hawser.memory.RemoteKey;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** This agent's regions as peers are told of them: their names, and a revision that grows with every change. */
+final class OwnRegions implements RegistryListener {
+  private final MemoryRegistry registry;
+  private final AtomicLong revision = new AtomicLong(1);
+  private final Map<String, Region> byName = new HashMap<>();
+  private final Map<Integer, String> names = new HashMap<>();
+  private volatile Runnable onChange = () -> {};
+
+  OwnRegions(MemoryRegistry registry) {
+    this.registry = registry;
+    registry.addListener(this);
+  }
+
+  /** Called after every change that peers should hear of. */
+  void onChange(Runnable newOnChange) {
+    onChange = newOnChange;
+  }
+
+  long revision() {
+    return revision.get();
+  }
+
+  /** Refuses a name that is not valid or that a region has. */
+  void checkName(String name) {
+    String problem = Names.problem(name);
+    if (problem != null) {
+      throw new IllegalArgumentException("name: '" + name + "' cannot name a region: " + problem);
+    }
+    synchronized (this) {
+      Region holder = byName.get(name);
+      if (holder != null) {
+        throw new IllegalArgumentException(
+            "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
+      }
+    }
+  }
+
+  /** Names a region that has just been registered. */
+  void name(Region region, String name) {
+    synchronized (this) {
+      Region holder = byName.putIfAbsent(name, region);
+      if (holder != null) {
+        throw new IllegalArgumentException(
+            "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
+      }
+      names.put(region.id(), name);
+    }
+    changed();
+  }
+
+  synchronized String nameOf(Region region) {
+    return names.getOrDefault(region.id(), "");
+  }
+
+  /** What peers are told: every region that they may do anything with. */
+  List<PublishedRegion> published() {
+    return published(registry.regions());
+  }
+
+  List<PublishedRegion> published(List<Region> regions) {
+    List<PublishedRegion> published = new ArrayList<>(regions.size());
+    for (Region region : regions) {
+      if (region.access().mask() != 0) {
+        published.add(new PublishedRegion(nameOf(region), remote(region)));
+      }
+    }
+    return published;
+  }
+
+  RemoteRegion remote(Region region) {
+    Map<String, byte[]> keys = new LinkedHashMap<>();
+    for (RemoteKey key : region.remoteKeys()) {
+      keys.put(key.transport(), key.bytes());
+    }
+    return new RemoteRegion(region.id(), region.address(), region.length(), region.device(), region.access(), keys);
+  }
+
+  @Override
+  public void added(Region region) {
+    changedIfPublished(region);
+  }
+
+  @Override
+  public void keysChanged(Region region) {
+    changedIfPublished(region);
+  }
+
+  @Override
+  public void removed(Region region) {
+    synchronized (this) {
+      String name = names.remove(region.id());
+      if (name != null) {
+        byName.remove(name);
+      }
+    }
+    changedIfPublished(region);
+  }
+
+  private void changedIfPublished(Region region) {
+    if (region.access().mask() != 0) {
+      changed();
+    }
+  }
+
+  private void changed() {
+    revision.incrementAndGet();
+    onChange.run();
+  }
+}

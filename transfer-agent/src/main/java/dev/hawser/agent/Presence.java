@@ -1,0 +1,222 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.agent;
+
+import dev.hawser.agent.metadata.EpochConflictException;
+import dev.hawser.agent.metadata.MetadataClient;
+import dev.hawser.agent.metadata.MetadataException;
+import dev.hawser.agent.metadata.Publication;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/**
+ * Keeps this agent's entry in the metadata service: publishes it when regions changed, renews it in time, publishes it
+ * again when the service has forgotten it, and deletes it at the end. One virtual thread.
+ */
+final class Presence {
+  private static final System.Logger LOG = System.getLogger(Presence.class.getName());
+  private static final Duration LONGEST_RETRY = Duration.ofSeconds(1);
+
+  /** Where the publications come from. */
+  interface Source {
+    /** Grows with every change. */
+    long revision();
+
+    /** The publication of the present revision, or of a newer one. */
+    Publication publication();
+  }
+
+  private final MetadataClient client;
+  private final Source source;
+  private final String name;
+  private final long epoch;
+  private final long renewNanos;
+  private final Consumer<String> superseded;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Condition published = lock.newCondition();
+  private long publishedRevision;
+  private boolean healthy = true;
+  private boolean closed;
+  private final Thread thread;
+
+  /**
+   * Begins to keep an entry that was just published.
+   *
+   * @param publishedRevision the source's revision that was published
+   * @param superseded told the reason when a newer incarnation has taken the name
+   */
+  Presence(MetadataClient client, Source source, String name, long epoch, Duration ttl, long publishedRevision,
+      Consumer<String> superseded) {
+    this.client = client;
+    this.source = source;
+    this.name = name;
+    this.epoch = epoch;
+    this.renewNanos = ttl.toNanos() / 3;
+    this.publishedRevision = publishedRevision;
+    this.superseded = superseded;
+    this.thread = Thread.ofVirtual().name("hawser-presence-" + name).unstarted(this::run);
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  /** Something changed: it is published soon. */
+  void changed() {
+    lock.lock();
+    try {
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until the revision is published.
+   *
+   * @param evenIfDown whether to wait also when the service did not answer the last time
+   * @return whether it is
+   */
+  boolean await(long revision, Duration timeout, boolean evenIfDown) {
+    long left = timeout.toNanos();
+    lock.lock();
+    try {
+      while (publishedRevision < revision && !closed && left > 0 && (healthy || evenIfDown)) {
+        left = published.awaitNanos(left);
+      }
+      return publishedRevision >= revision;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void run() {
+    long retry = 0;
+    long renewAt = System.nanoTime() + renewNanos;
+    while (awaitWork(retry, renewAt)) {
+      try {
+        long revision = source.revision();
+        if (revision > publishedRevision() || !client.renew(name, epoch)) {
+          client.publish(source.publication());
+          succeeded(revision);
+        } else {
+          succeeded(0);
+        }
+        retry = 0;
+        renewAt = System.nanoTime() + renewNanos;
+      } catch (EpochConflictException e) {
+        LOG.log(Level.ERROR, "agent ''{0}'' lost its name: {1}", name, e.getMessage());
+        finish();
+        superseded.accept(String.valueOf(e.getMessage()));
+        return;
+      } catch (MetadataException | IllegalArgumentException e) {
+        failed(e);
+        retry = System.nanoTime() + Math.min(LONGEST_RETRY.toNanos(), renewNanos / 2);
+      }
+    }
+  }
+
+  /** Waits for a change, for the time to renew, or, after a failure, for the time to try again; false at the end. */
+  private boolean awaitWork(long retry, long renewAt) {
+    lock.lock();
+    try {
+      while (!closed) {
+        long now = System.nanoTime();
+        long wait = (retry != 0 ? retry : renewAt) - now;
+        if (wait <= 0 || (retry == 0 && source.revision() > publishedRevision)) {
+          return true;
+        }
+        changed.await(wait, TimeUnit.NANOSECONDS);
+      }
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long publishedRevision() {
+    lock.lock();
+    try {
+      return publishedRevision;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean isHealthy() {
+    lock.lock();
+    try {
+      return healthy;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void succeeded(long revision) {
+    lock.lock();
+    try {
+      if (!healthy) {
+        LOG.log(Level.INFO, "agent ''{0}'' reaches its metadata service again", name);
+      }
+      healthy = true;
+      publishedRevision = Math.max(publishedRevision, revision);
+      published.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void failed(RuntimeException e) {
+    lock.lock();
+    try {
+      if (healthy) {
+        LOG.log(Level.WARNING, "agent ''{0}'' cannot keep its entry: {1}", name, e.getMessage());
+      }
+      healthy = false;
+      published.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void finish() {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signal();
+      published.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Stops, and deletes the entry if the service answers. */
+  void close() {
+    finish();
+    thread.interrupt();
+    if (!isHealthy()) {
+      // It would only wait for a service that does not answer; the entry ends with its time to live.
+      return;
+    }
+    try {
+      client.delete(name, epoch);
+    } catch (MetadataException e) {
+      LOG.log(Level.INFO, "the entry of agent ''{0}'' is not deleted, and ends with its time to live: {1}", name,
+          e.getMessage());
+    }
+  }
+}
