@@ -12,11 +12,16 @@ module dev.hawser.metadata {
   requires com.fasterxml.jackson.core;
   requires com.fasterxml.jackson.databind;
   requires com.github.benmanes.caffeine;
+  requires io.grpc;
+  requires io.grpc.netty;
   requires io.netty.codec;
   requires io.netty.codec.http;
+  requires io.netty.handler;
   requires io.vertx.core;
   requires java.management;
   requires java.naming;
+  requires jetcd.common;
+  requires jetcd.core;
   requires micrometer.core;
   requires micrometer.registry.prometheus;
 

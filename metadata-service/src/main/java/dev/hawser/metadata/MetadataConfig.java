@@ -29,6 +29,7 @@ import java.util.Optional;
  * @param tokens file of bearer tokens and their roles; read again within seconds when it changes
  * @param allowAnonymous lets anyone do anything beyond loopback, too, where neither tokens nor client certificates are
  *     asked for
+ * @param store where entries are kept
  */
 public record MetadataConfig(
     String host,
@@ -46,7 +47,8 @@ public record MetadataConfig(
     Duration shutdownGrace,
     Optional<TlsConfig> tls,
     Optional<Path> tokens,
-    boolean allowAnonymous) {
+    boolean allowAnonymous,
+    StoreConfig store) {
 
   /** Largest value of {@link #maxBlobBytes}, bytes. */
   public static final int LARGEST_BLOB = 64 << 20;
@@ -68,7 +70,8 @@ public record MetadataConfig(
           Duration.ofSeconds(5),
           Optional.empty(),
           Optional.empty(),
-          false);
+          false,
+          new StoreConfig.Memory());
 
   /**
    * Checks the limits.
@@ -124,6 +127,7 @@ public record MetadataConfig(
     private Optional<TlsConfig> tls;
     private Optional<Path> tokens;
     private boolean allowAnonymous;
+    private StoreConfig store;
 
     private Builder(MetadataConfig from) {
       host = from.host;
@@ -142,6 +146,7 @@ public record MetadataConfig(
       tls = from.tls;
       tokens = from.tokens;
       allowAnonymous = from.allowAnonymous;
+      store = from.store;
     }
 
     /** {@link MetadataConfig#host}. */
@@ -240,6 +245,12 @@ public record MetadataConfig(
       return this;
     }
 
+    /** {@link MetadataConfig#store}. */
+    public Builder store(StoreConfig value) {
+      store = value;
+      return this;
+    }
+
     /**
      * What was collected.
      *
@@ -262,7 +273,8 @@ public record MetadataConfig(
           shutdownGrace,
           tls,
           tokens,
-          allowAnonymous);
+          allowAnonymous,
+          store);
     }
   }
 }

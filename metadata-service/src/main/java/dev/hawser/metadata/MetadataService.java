@@ -11,10 +11,7 @@ import dev.hawser.metadata.http.FrontState;
 import dev.hawser.metadata.http.HttpSettings;
 import dev.hawser.metadata.http.Rehearsal;
 import dev.hawser.metadata.http.TlsSettings;
-import dev.hawser.metadata.store.MemoryStore;
-import dev.hawser.metadata.store.MonotonicClock;
 import dev.hawser.metadata.store.Store;
-import dev.hawser.metadata.store.StoreLimits;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
@@ -23,8 +20,6 @@ import io.vertx.core.file.FileSystemOptions;
 import java.net.InetAddress;
 import java.net.URI;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -63,12 +58,12 @@ public final class MetadataService implements AutoCloseable {
   /**
    * Starts a service and returns when it listens.
    *
-   * @throws MetadataException when it cannot listen, on one line that says why
+   * @throws MetadataException when it cannot listen, or cannot use its store, on one line that says why
    */
   public static MetadataService start(MetadataConfig config) {
     Authentication authentication = Listener.admission(config);
+    Store store = Stores.open(config);
     Vertx vertx = Vertx.vertx(options(config));
-    Store store = new MemoryStore(limits(config), MonotonicClock.SYSTEM, firstRevision()).start();
     FrontState state = new FrontState(authentication);
     MetadataService service = new MetadataService(config, vertx, store, state);
     HttpSettings settings = settings(config);
@@ -160,10 +155,6 @@ public final class MetadataService implements AutoCloseable {
         .setFileSystemOptions(new FileSystemOptions().setClassPathResolvingEnabled(false).setFileCachingEnabled(false));
   }
 
-  private static StoreLimits limits(MetadataConfig config) {
-    return new StoreLimits(config.maxAgents(), config.maxStoredBytes(), config.historyEvents());
-  }
-
   private static HttpSettings settings(MetadataConfig config) {
     return new HttpSettings(
         config.host(),
@@ -173,16 +164,11 @@ public final class MetadataService implements AutoCloseable {
             .map(tls -> new TlsSettings(tls.certificate(), tls.key(), tls.clientAuthorities().orElse(null),
                 tls.clientsMust()))
             .orElse(null),
-        config.maxBlobBytes(),
+        Stores.maxBlobBytes(config),
         config.maxConnections(),
         config.maxWatchers(),
         config.watchKeepalive().toMillis(),
         config.requestTimeout().toMillis(),
         config.idleTimeout().toMillis());
-  }
-
-  /** Greater than any revision of an earlier life, unless that changed something every microsecond. */
-  private static long firstRevision() {
-    return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
   }
 }

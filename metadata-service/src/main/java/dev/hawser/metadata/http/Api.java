@@ -19,7 +19,7 @@ final class Api {
         Stream.of(
             new AgentsApi(store, settings.maxBlobBytes()).routes(),
             new RenewApi(store).routes(),
-            new WatchApi(store.events(), hub, shared.watchers(), shared.watchResets(), settings.maxWatchers()).routes(),
+            new WatchApi(store, hub, shared.watchers(), shared.watchResets(), settings.maxWatchers()).routes(),
             new HealthApi(store, shared::isDraining).routes(),
             new MetricsApi(shared.metrics(store)).routes(),
             new DocumentApi().routes())

@@ -37,7 +37,7 @@ final class SseSink implements WatchSink {
   }
 
   private void write(Buffer events) {
-    if (!response.closed()) {
+    if (!response.closed() && !response.ended()) {
       Future<Void> _ = response.write(events);
     }
   }
@@ -49,7 +49,7 @@ final class SseSink implements WatchSink {
 
   @Override
   public void end() {
-    if (!response.closed()) {
+    if (!response.closed() && !response.ended()) {
       Future<Void> _ = response.end();
     }
   }

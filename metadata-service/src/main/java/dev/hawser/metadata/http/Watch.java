@@ -30,6 +30,10 @@ final class Watch {
   private final WatchEncoder encoder;
   private final LongAdder resets;
   private long cursor;
+
+  /** Events up to this revision are no news. */
+  private long seen;
+
   private int stalled;
   private boolean ended;
 
@@ -51,10 +55,17 @@ final class Watch {
 
   /** Begins after a revision that the watcher has seen. */
   void resume(long revision) {
+    seen = revision;
     cursor = log.after(revision);
     if (cursor != EventLog.LOST) {
       sink.write(List.of(form.control("ready", revision)));
     }
+    pump();
+  }
+
+  /** Begins now, for a watcher that has seen revisions of another store, or of another life of this one. */
+  void beginAnew() {
+    cursor = EventLog.LOST;
     pump();
   }
 
@@ -65,6 +76,7 @@ final class Watch {
       if (batch == null || batch.next() == EventLog.LOST) {
         EventLog.Start present = log.present();
         cursor = present.cursor();
+        seen = 0;
         resets.increment();
         sink.write(List.of(form.control("reset", present.revision())));
         continue;
@@ -80,7 +92,7 @@ final class Watch {
   private void write(EventLog.Batch batch) {
     List<Buffer> encoded = new ArrayList<>(batch.events().size());
     for (Event event : batch.events()) {
-      if (selector.accepts(event.name(), event.labels())) {
+      if (event.revision() > seen && selector.accepts(event.name(), event.labels())) {
         encoded.add(encoder.encode(form, event));
       }
     }
@@ -96,8 +108,8 @@ final class Watch {
     if (!sink.isFull()) {
       stalled = 0;
       sink.writeKeepalive();
-    } else if (++stalled >= PATIENCE) {
-      close();
+    } else if (++stalled == PATIENCE) {
+      // Its close handler does the rest.
       sink.abort();
     }
   }
@@ -106,12 +118,14 @@ final class Watch {
   void sayGoodbye() {
     if (!ended) {
       sink.write(List.of(form.control("bye", log.lastRevision())));
-      close();
       sink.end();
     }
   }
 
-  void close() {
+  /** Whether it was open. */
+  boolean close() {
+    boolean wasOpen = !ended;
     ended = true;
+    return wasOpen;
   }
 }

@@ -9,11 +9,11 @@ import static dev.hawser.metadata.store.Envelopes.shown;
 
 import dev.hawser.metadata.store.EventLog;
 import dev.hawser.metadata.store.Selector;
+import dev.hawser.metadata.store.Store;
 import io.vertx.core.Future;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
-import io.vertx.core.http.ServerWebSocket;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,6 +21,10 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** Watches of one event loop, as server-sent events or over a WebSocket. */
 final class WatchApi {
+  /** RFC 6455, 7.4.1: the server met something that it did not expect. */
+  private static final short INTERNAL_ERROR = 1011;
+
+  private final Store store;
   private final EventLog log;
   private final WatchHub hub;
   private final WatchEncoder encoder = new WatchEncoder();
@@ -32,8 +36,9 @@ final class WatchApi {
    * @param watchers counts those of all loops
    * @param resets likewise, of watches that lost something
    */
-  WatchApi(EventLog log, WatchHub hub, AtomicInteger watchers, LongAdder resets, int maxWatchers) {
-    this.log = log;
+  WatchApi(Store store, WatchHub hub, AtomicInteger watchers, LongAdder resets, int maxWatchers) {
+    this.store = store;
+    this.log = store.events();
     this.hub = hub;
     this.watchers = watchers;
     this.resets = resets;
@@ -65,40 +70,57 @@ final class WatchApi {
           "There are " + maxWatchers + " watches already; raise --max-watchers or ask another replica")
           .exception();
     }
-    if (!webSocket) {
-      open(exchange.response(), selector, form, from);
-      return Future.succeededFuture();
-    }
+    return webSocket ? overWebSocket(exchange, selector, from) : asEvents(exchange, selector, form, from);
+  }
+
+  private Future<Void> asEvents(Exchange exchange, Selector selector, WatchForm form, OptionalLong from) {
+    HttpServerResponse response = exchange.response();
+    Watch watch = new Watch(log, selector, form, new SseSink(response), encoder, resets);
+    response.drainHandler(drained -> watch.pump());
+    response.exceptionHandler(gone -> leave(watch));
+    response.closeHandler(closed -> leave(watch));
+    return plausible(from)
+        .compose(
+            plausible -> Handler.done(
+                () -> {
+                  response.setChunked(true);
+                  response.putHeader(HttpHeaders.CONTENT_TYPE, Names.EVENTS);
+                  response.putHeader(HttpHeaders.CACHE_CONTROL, "no-store");
+                  begin(watch, from, plausible);
+                }));
+  }
+
+  private Future<Void> overWebSocket(Exchange exchange, Selector selector, OptionalLong from) {
     return exchange
         .request()
         .toWebSocket()
         .onFailure(refused -> watchers.decrementAndGet())
-        .onSuccess(socket -> open(socket, selector, form, from))
-        .mapEmpty();
+        .compose(
+            socket -> {
+              Watch watch =
+                  new Watch(log, selector, WatchForm.WEB_SOCKET, new WebSocketSink(socket), encoder, resets);
+              socket.drainHandler(drained -> watch.pump());
+              socket.exceptionHandler(gone -> leave(watch));
+              socket.closeHandler(closed -> leave(watch));
+              return plausible(from)
+                  .compose(plausible -> Handler.done(() -> begin(watch, from, plausible)))
+                  .onFailure(failed -> socket.close(INTERNAL_ERROR, "the store cannot answer now"));
+            });
   }
 
-  private void open(HttpServerResponse response, Selector selector, WatchForm form, OptionalLong from) {
-    response.setChunked(true);
-    response.putHeader(HttpHeaders.CONTENT_TYPE, Names.EVENTS);
-    response.putHeader(HttpHeaders.CACHE_CONTROL, "no-store");
-    Watch watch = new Watch(log, selector, form, new SseSink(response), encoder, resets);
-    response.drainHandler(drained -> watch.pump());
-    response.exceptionHandler(gone -> hub.remove(watch));
-    response.closeHandler(closed -> leave(watch));
-    begin(watch, from);
+  /** Whether the revision can be one of this store: a lagging log has not seen all of those yet. */
+  private Future<Boolean> plausible(OptionalLong from) {
+    if (from.isEmpty() || (from.getAsLong() >= 0 && from.getAsLong() <= log.lastRevision())) {
+      return Future.succeededFuture(true);
+    }
+    return store.revision().map(newest -> from.getAsLong() >= 0 && from.getAsLong() <= newest);
   }
 
-  private void open(ServerWebSocket socket, Selector selector, WatchForm form, OptionalLong from) {
-    Watch watch = new Watch(log, selector, form, new WebSocketSink(socket), encoder, resets);
-    socket.drainHandler(drained -> watch.pump());
-    socket.exceptionHandler(gone -> hub.remove(watch));
-    socket.closeHandler(closed -> leave(watch));
-    begin(watch, from);
-  }
-
-  private void begin(Watch watch, OptionalLong from) {
+  private void begin(Watch watch, OptionalLong from, boolean plausible) {
     hub.add(watch);
-    if (from.isPresent()) {
+    if (!plausible) {
+      watch.beginAnew();
+    } else if (from.isPresent()) {
       watch.resume(from.getAsLong());
     } else {
       watch.begin();
@@ -106,7 +128,9 @@ final class WatchApi {
   }
 
   private void leave(Watch watch) {
-    watchers.decrementAndGet();
+    if (watch.close()) {
+      watchers.decrementAndGet();
+    }
     hub.remove(watch);
   }
 

@@ -40,7 +40,6 @@ final class WatchHub {
   }
 
   void remove(Watch watch) {
-    watch.close();
     watches.remove(watch);
   }
 

@@ -6,7 +6,7 @@
 package dev.hawser.metadata.store;
 
 /** How a deletion ended. */
-public sealed interface DeleteOutcome permits DeleteOutcome.Deleted, PublishOutcome.Superseded, NoEntry {
+public sealed interface DeleteOutcome permits DeleteOutcome.Deleted, Barred {
   /**
    * The entry is gone.
    *

@@ -59,12 +59,13 @@ public final class EventLog {
   /** The place where a watch begins. */
   public record Start(long cursor, long revision) {}
 
-  void append(Event event) {
+  /** Adds the newest event. Its revision is not below the last one. */
+  public void append(Event event) {
     lock.lock();
     try {
-      if (event.revision() <= lastRevision) {
+      if (event.revision() < lastRevision) {
         throw new IllegalArgumentException(
-            "revision " + event.revision() + " is not after " + lastRevision + "; a store numbers its events upwards");
+            "revision " + event.revision() + " is below " + lastRevision + "; a store numbers its events upwards");
       }
       if (held == ring.length) {
         floor = at(first()).revision();
@@ -87,7 +88,7 @@ public final class EventLog {
    *
    * @param revision not below the last one
    */
-  void forget(long revision) {
+  public void forget(long revision) {
     lock.lock();
     try {
       Arrays.fill(ring, null);
@@ -124,11 +125,14 @@ public final class EventLog {
     }
   }
 
-  /** The cursor of the first event after {@code revision}, or {@link #LOST}. */
+  /**
+   * The cursor of the first event after {@code revision}, or {@link #LOST}. Beyond the last event it is that of the next
+   * one, for the log may lag behind its store: whoever asks has to pass over events up to the revision.
+   */
   public long after(long revision) {
     lock.lock();
     try {
-      if (revision < floor || revision > lastRevision) {
+      if (revision < floor) {
         return LOST;
       }
       long low = first();

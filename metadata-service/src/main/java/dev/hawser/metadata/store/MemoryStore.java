@@ -10,9 +10,7 @@ import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Expiry;
 import dev.hawser.metadata.store.DeleteOutcome.Deleted;
 import dev.hawser.metadata.store.PublishOutcome.Full;
-import dev.hawser.metadata.store.PublishOutcome.Mismatch;
 import dev.hawser.metadata.store.PublishOutcome.Published;
-import dev.hawser.metadata.store.PublishOutcome.Superseded;
 import dev.hawser.metadata.store.RenewOutcome.Renewed;
 import io.vertx.core.Future;
 import java.time.Duration;
@@ -129,18 +127,14 @@ public final class MemoryStore implements Store {
   private PublishOutcome publishLocked(Publication publication, long expectedEpoch) {
     String name = publication.name();
     Presence old = present(name);
-    long recorded = old == null ? 0 : old.publication().epoch();
-    String address = old == null ? "" : old.publication().address();
-    long greatest = old == null ? endedEpoch(name) : recorded;
-    if (Long.compareUnsigned(publication.epoch(), greatest) < 0) {
-      return new Superseded(greatest, address);
+    Publication recorded = old == null ? null : old.publication();
+    PublishOutcome refusal = EpochRules.refusal(publication, expectedEpoch, recorded, endedEpoch(name));
+    if (refusal != null) {
+      return refusal;
     }
     if (old != null && publication.saysTheSameAs(old.publication())) {
       replace(old, publication, old.revision());
       return new Published(old.revision(), 0, false);
-    }
-    if (expectedEpoch != EXPECT_ANYTHING && expectedEpoch != recorded) {
-      return new Mismatch(recorded, address);
     }
     long growth = publication.footprint() - (old == null ? 0 : old.publication().footprint());
     if (old == null && deadlines.size() >= limits.maxAgents()) {
@@ -152,7 +146,8 @@ public final class MemoryStore implements Store {
     long now = ++revision;
     replace(old, publication, now);
     events.append(Event.of(Event.Kind.PUT, now, publication));
-    return new Published(now, recorded == publication.epoch() ? 0 : recorded, old == null);
+    return new Published(
+        now, recorded == null || recorded.epoch() == publication.epoch() ? 0 : recorded.epoch(), recorded == null);
   }
 
   @Override
@@ -172,14 +167,11 @@ public final class MemoryStore implements Store {
 
   private RenewOutcome renewLocked(Renewal renewal) {
     Presence old = present(renewal.name());
-    long greatest = old == null ? endedEpoch(renewal.name()) : old.publication().epoch();
-    if (Long.compareUnsigned(renewal.epoch(), greatest) < 0) {
-      return new Superseded(greatest, old == null ? "" : old.publication().address());
+    Publication publication = old == null ? null : old.publication();
+    Barred barred = EpochRules.bar(renewal.epoch(), publication, endedEpoch(renewal.name()));
+    if (old == null || publication == null || barred != null) {
+      return barred == null ? new NoEntry() : barred;
     }
-    if (old == null || renewal.epoch() != greatest) {
-      return new NoEntry();
-    }
-    Publication publication = old.publication();
     String summary = renewal.summary();
     Publication renewed =
         publication.with(
@@ -237,14 +229,16 @@ public final class MemoryStore implements Store {
 
   private DeleteOutcome deleteLocked(String name, long epoch) {
     Presence old = present(name);
-    long greatest = old == null ? endedEpoch(name) : old.publication().epoch();
-    if (Long.compareUnsigned(epoch, greatest) < 0) {
-      return new Superseded(greatest, old == null ? "" : old.publication().address());
-    }
-    if (old == null || epoch != greatest) {
-      return new NoEntry();
+    Barred barred = EpochRules.bar(epoch, old == null ? null : old.publication(), endedEpoch(name));
+    if (old == null || barred != null) {
+      return barred == null ? new NoEntry() : barred;
     }
     return new Deleted(end(old, Event.Kind.DELETE));
+  }
+
+  @Override
+  public Future<Long> revision() {
+    return Future.succeededFuture(events.lastRevision());
   }
 
   @Override

@@ -6,4 +6,4 @@
 package dev.hawser.metadata.store;
 
 /** There is no entry of this incarnation or of a newer one. */
-public record NoEntry() implements RenewOutcome, DeleteOutcome {}
+public record NoEntry() implements Barred {}

@@ -36,14 +36,15 @@ public record Publication(
   }
 
   /** Whether a watcher would see no difference: same incarnation, address, labels and blob. */
-  boolean saysTheSameAs(Publication other) {
+  public boolean saysTheSameAs(Publication other) {
     return epoch == other.epoch
         && address.equals(other.address)
         && labels.equals(other.labels)
         && blob.equals(other.blob);
   }
 
-  Publication with(long newTtlMillis, String newSummary) {
+  /** The same with another time to live and summary. */
+  public Publication with(long newTtlMillis, String newSummary) {
     return newTtlMillis == ttlMillis && newSummary.equals(summary)
         ? this
         : new Publication(name, epoch, newTtlMillis, address, labels, newSummary, blob);

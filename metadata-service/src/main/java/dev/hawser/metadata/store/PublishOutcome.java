@@ -25,8 +25,7 @@ public sealed interface PublishOutcome {
   record Superseded(long recordedEpoch, String recordedAddress)
       implements
         PublishOutcome,
-        RenewOutcome,
-        DeleteOutcome {}
+        Barred {}
 
   /**
    * The recorded epoch is not the expected one.

@@ -6,7 +6,7 @@
 package dev.hawser.metadata.store;
 
 /** How a renewal ended. */
-public sealed interface RenewOutcome permits RenewOutcome.Renewed, PublishOutcome.Superseded, NoEntry {
+public sealed interface RenewOutcome permits RenewOutcome.Renewed, Barred {
   /**
    * The entry stands.
    *

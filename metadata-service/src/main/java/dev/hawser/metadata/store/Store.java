@@ -45,7 +45,10 @@ public interface Store {
   /** Deletes the entry if it is of this epoch. */
   Future<DeleteOutcome> delete(String name, long epoch);
 
-  /** What watchers follow. */
+  /** The newest revision: no event has a greater one yet. */
+  Future<Long> revision();
+
+  /** What watchers follow. It may lag behind {@link #revision}. */
   EventLog events();
 
   /** Entries now. */

@@ -75,6 +75,8 @@ class SlowWatchTest {
     watch.keepAlive();
     assertThat(sink.aborted).isTrue();
     sink.full = false;
+    assertThat(watch.close()).isTrue();
+    assertThat(watch.close()).isFalse();
     publish(1);
     watch.pump();
     assertThat(sink.written).hasSize(2);
