@@ -14,7 +14,10 @@ public sealed interface TransferEnd {
    * All bytes arrived; with a notification or a flush: they are visible, and the notification is
    * behind them.
    */
-  record Done() implements TransferEnd {}
+  record Done() implements TransferEnd {
+    /** The one that is given out, so that an end allocates nothing. */
+    public static final Done DONE = new Done();
+  }
 
   /** Cancelled before the point of no return: no notification came or will come. */
   record Cancelled() implements TransferEnd {}

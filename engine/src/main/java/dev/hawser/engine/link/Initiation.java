@@ -655,7 +655,7 @@ final class Initiation {
     if (t.orphan && t.queryPending) {
       t.queryPending = false;
       switch (state) {
-        case DELIVERED -> end(t, new TransferEnd.Done(), RemoteState.DELIVERED);
+        case DELIVERED -> end(t, TransferEnd.Done.DONE, RemoteState.DELIVERED);
         case ABORTED -> endOrphan(t, Notified.NO, RemoteState.ABORTED);
         case OPEN -> {
           t.queryOn = null; // not possible once its session is fenced; ask again
@@ -924,12 +924,12 @@ final class Initiation {
 
   private void done(TransferState t) {
     if (t.recordPosted && t.deliveredSaid) {
-      end(t, new TransferEnd.Done(), RemoteState.DELIVERED);
+      end(t, TransferEnd.Done.DONE, RemoteState.DELIVERED);
     } else if (t.recordPosted) {
       link.settlements().awaitDelivered(t);
-      endUnsettled(t, new TransferEnd.Done());
+      endUnsettled(t, TransferEnd.Done.DONE);
     } else {
-      end(t, new TransferEnd.Done(), RemoteState.NOT_APPLICABLE);
+      end(t, TransferEnd.Done.DONE, RemoteState.NOT_APPLICABLE);
     }
   }
 

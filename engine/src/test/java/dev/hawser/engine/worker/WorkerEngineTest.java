@@ -1,0 +1,128 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.worker;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.hawser.engine.Engine;
+import dev.hawser.engine.EngineConfig;
+import dev.hawser.engine.InboundHandler;
+import dev.hawser.engine.InboundNotification;
+import dev.hawser.engine.Link;
+import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.TlsConfig;
+import dev.hawser.engine.Transfer;
+import dev.hawser.engine.TransferEnd;
+import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.memory.Access;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.BlockPairs;
+import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.Region;
+import dev.hawser.memory.RemoteKey;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class WorkerEngineTest {
+  private static final Duration SECOND = Duration.ofSeconds(5);
+
+  private static final class Side implements InboundHandler, AutoCloseable {
+    final MemoryRegistry registry = MemoryRegistry.create();
+    final Engine engine;
+    final LinkedBlockingQueue<InboundNotification> notifications = new LinkedBlockingQueue<>();
+
+    Side(String name, String transport) {
+      EngineConfig config =
+          new EngineConfig(
+              name,
+              System.nanoTime(),
+              List.of("127.0.0.1:0"),
+              List.of(transport),
+              0,
+              0,
+              Duration.ofSeconds(2),
+              Duration.ofMillis(400),
+              Duration.ofSeconds(5),
+              Duration.ofMillis(20),
+              1024,
+              new byte[0],
+              TlsConfig.OFF,
+              Map.of());
+      engine = Engine.start(config, registry, this);
+    }
+
+    PeerDescription description() {
+      return new PeerDescription(
+          engine.name(), engine.epoch(), engine.listenAddresses(), engine.transportDescriptions());
+    }
+
+    @Override
+    public void notification(InboundNotification notification) {
+      notifications.add(notification);
+      notification.consumed();
+    }
+
+    @Override
+    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
+
+    @Override
+    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
+
+    @Override
+    public void peerLost(String peer, long peerEpoch, String reason) {}
+
+    @Override
+    public void close() {
+      engine.close();
+      registry.close();
+    }
+  }
+
+  static RemoteRegion remote(Region region) {
+    Map<String, byte[]> keys = new TreeMap<>();
+    for (RemoteKey key : region.remoteKeys()) {
+      keys.put(key.transport(), key.bytes());
+    }
+    return new RemoteRegion(region.id(), region.address(), region.length(), region.device(), region.access(), keys);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"shm"})
+  void movesBytesThenNotifies(String transport) throws Exception {
+    try (Side target = new Side("target", transport);
+        Side initiator = new Side("initiator", transport)) {
+      Region to = target.registry.allocate(1 << 20, Access.REMOTE_READ_WRITE);
+      Region from = initiator.registry.allocate(1 << 20, Access.LOCAL);
+      for (int i = 0; i < from.length(); i++) {
+        from.segment().set(ValueLayout.JAVA_BYTE, i, (byte) (i * 31 + (i >> 8)));
+      }
+      Link link = initiator.engine.connect(target.description());
+      link.awaitUp(SECOND);
+      TransferPlan plan =
+          new TransferPlan(
+              BlockPairs.of(BlockList.of(from.address(), 1 << 20), BlockList.of(to.address(), 1 << 20)),
+              new Region[] {from},
+              new RemoteRegion[] {remote(to)});
+      Transfer write = link.prepare(Op.WRITE, plan).notification("done".getBytes(StandardCharsets.UTF_8));
+      assertThat(write.postAndAwait(SECOND)).isTrue();
+      assertThat(write.end()).isEqualTo(new TransferEnd.Done());
+      InboundNotification n = target.notifications.poll(5, TimeUnit.SECONDS);
+      assertThat(n).isNotNull();
+      assertThat(to.segment().mismatch(from.segment())).isEqualTo(-1);
+    }
+  }
+}
