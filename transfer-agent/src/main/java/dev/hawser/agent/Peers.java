@@ -116,7 +116,9 @@ final class Peers {
     try {
       return fetch(from, peer.name()).isPresent();
     } catch (MetadataException | PeerMetadataException e) {
-      LOG.log(Level.WARNING, "cannot refresh the metadata of {0}: {1}", peer, e.getMessage());
+      if (!Thread.currentThread().isInterrupted()) {
+        LOG.log(Level.WARNING, "cannot refresh the metadata of {0}: {1}", peer, e.getMessage());
+      }
       return false;
     }
   }

@@ -44,6 +44,7 @@ final class Presence {
   private final Condition published = lock.newCondition();
   private long publishedRevision;
   private boolean healthy = true;
+  private boolean lost;
   private boolean closed;
   private final Thread thread;
 
@@ -117,7 +118,7 @@ final class Presence {
         renewAt = System.nanoTime() + renewNanos;
       } catch (EpochConflictException e) {
         LOG.log(Level.ERROR, "agent ''{0}'' lost its name: {1}", name, e.getMessage());
-        finish();
+        lose();
         superseded.accept(String.valueOf(e.getMessage()));
         return;
       } catch (MetadataException | IllegalArgumentException e) {
@@ -157,10 +158,10 @@ final class Presence {
     }
   }
 
-  private boolean isHealthy() {
+  private boolean isOurs() {
     lock.lock();
     try {
-      return healthy;
+      return healthy && !lost;
     } finally {
       lock.unlock();
     }
@@ -193,6 +194,16 @@ final class Presence {
     }
   }
 
+  private void lose() {
+    lock.lock();
+    try {
+      lost = true;
+    } finally {
+      lock.unlock();
+    }
+    finish();
+  }
+
   private void finish() {
     lock.lock();
     try {
@@ -208,8 +219,8 @@ final class Presence {
   void close() {
     finish();
     thread.interrupt();
-    if (!isHealthy()) {
-      // It would only wait for a service that does not answer; the entry ends with its time to live.
+    if (!isOurs()) {
+      // Superseded; or it would only wait for a service that does not answer, and the entry ends with its time to live.
       return;
     }
     try {
