@@ -61,14 +61,16 @@ final class Bell {
     VarHandle.fullFence();
   }
 
-  /** Says that this side is awake, and takes the bytes that woke it. */
-  void unpark() {
-    if (segment.unpark(side) == 0) {
-      // Somebody cleared it first: a byte has come, or will, and then costs one needless wake later.
-      while (ShmCalls.read(own.readEnd(), SCRATCH.address(), DRAIN_BYTES) == DRAIN_BYTES) {
-        // full pipes take more than one read
-      }
+  /** Says that this side is awake, and takes the bytes that woke it; false if nobody rang. */
+  boolean unpark() {
+    if (segment.unpark(side) != 0) {
+      return false;
     }
+    // Somebody cleared it first: a byte has come, or will, and then costs one needless wake later.
+    while (ShmCalls.read(own.readEnd(), SCRATCH.address(), DRAIN_BYTES) == DRAIN_BYTES) {
+      // full pipes take more than one read
+    }
+    return true;
   }
 
   /** Something was published for the peer. */

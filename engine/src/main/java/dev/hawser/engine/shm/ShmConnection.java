@@ -29,6 +29,7 @@ abstract class ShmConnection implements Connection {
   private static final int COMPLETIONS_PER_POLL = 256;
   private static final int POLLS_PER_LOOK = 4096;
   private static final int IDLE_POLLS_PER_LOOK = 1024;
+  private static final int WAKES_PER_LOOK = 8;
 
   private final PathKey key;
   private final Side side;
@@ -203,8 +204,10 @@ abstract class ShmConnection implements Connection {
   private void wake() {
     if (armed) {
       armed = false;
-      bell.unpark();
-      lookAtPeer();
+      if (!bell.unpark()) {
+        // Woken by another connection, or by the peer's end, which wakes us again until it is seen.
+        pollsSinceLook += POLLS_PER_LOOK / WAKES_PER_LOOK;
+      }
     }
   }
 

@@ -13,14 +13,18 @@ import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.HostDeviceOps;
 import dev.hawser.memory.Region;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Random;
 
 /**
  * Measures the transport alone, each figure against what it is compared with, in turns (ABBA), medians. Run by hand with
- * the test class path: {@code java --enable-native-access=ALL-UNNAMED dev.hawser.engine.shm.ShmBench}.
+ * the test class path: {@code java --enable-native-access=ALL-UNNAMED dev.hawser.engine.shm.ShmBench [PROCESS_VM]}, where
+ * PROCESS_VM is the compiled {@code perf/peers/process_vm.c}.
  */
 final class ShmBench {
   private static final int PAIRS = 10;
@@ -29,13 +33,14 @@ final class ShmBench {
   private ShmBench() {}
 
   /** Prints a line per figure. */
-  public static void main(String[] arguments) {
+  public static void main(String[] arguments) throws IOException, InterruptedException {
     try (PathRig rig = new PathRig()) {
       long big = 256L << 20;
       Region here = PathRig.mapped(rig.here, big, Access.REMOTE_READ_WRITE);
       Region there = PathRig.mapped(rig.there, big, Access.REMOTE_READ_WRITE);
-      Region foreign = rig.foreign(rig.there, big, Access.REMOTE_READ_WRITE);
-      Region foreignHere = rig.foreign(rig.here, big, Access.REMOTE_READ_WRITE);
+      // In whole pages, as the C program's.
+      Region foreign = rig.there.register(rig.arena.allocate(big, 4096), Access.REMOTE_READ_WRITE);
+      Region foreignHere = rig.here.register(rig.arena.allocate(big, 4096), Access.LOCAL);
       for (Region region : new Region[] {here, there, foreign, foreignHere}) {
         region.segment().fill((byte) 1);
       }
@@ -46,17 +51,25 @@ final class ShmBench {
       for (long bytes : new long[] {4096, 64 << 10, 1 << 20, 16 << 20, 64 << 20}) {
         sized("mapped write", rig, here, there, bytes);
       }
-      shuffled("mapped write", rig, here, there);
-      for (long bytes : new long[] {4096, 64 << 10, 1 << 20, 64 << 20}) {
-        sized("kernel write", rig, foreignHere, foreign, bytes);
+      shuffled(rig, here, there);
+      messages(rig);
+      if (arguments.length > 0) {
+        for (long bytes : new long[] {4096, 64 << 10, 1 << 20, 64 << 20}) {
+          kernel(arguments[0], rig, Op.WRITE, foreignHere, foreign, bytes, bytes);
+          kernel(arguments[0], rig, Op.READ, foreignHere, foreign, bytes, bytes);
+        }
+        kernel(arguments[0], rig, Op.READ, foreignHere, foreign, 16 << 20, 4096);
       }
-      shuffled("kernel write", rig, foreignHere, foreign);
     }
   }
 
   private static void write(PathRig rig, TransferPlan plan) {
+    move(rig, Op.WRITE, plan);
+  }
+
+  private static void move(PathRig rig, Op op, TransferPlan plan) {
     int before = rig.atInitiator.completed.size();
-    while (!rig.post(1, Op.WRITE, plan)) {
+    while (!rig.post(1, op, plan)) {
       rig.initiator.poll(rig.atInitiator);
     }
     while (rig.atInitiator.completed.size() == before) {
@@ -118,7 +131,7 @@ final class ShmBench {
         });
   }
 
-  private static void shuffled(String name, PathRig rig, Region here, Region there) {
+  private static void shuffled(PathRig rig, Region here, Region there) {
     int blocks = 4096;
     long bytes = 4096;
     int[] from = shuffle(blocks, 1);
@@ -133,7 +146,7 @@ final class ShmBench {
     int rounds = 20;
     long delta = deltaOf(rig, there);
     compare(
-        name + " 4096 x 4096 shuffled",
+        "mapped write 4096 x 4096 shuffled",
         (long) rounds * blocks * bytes,
         () -> {
           for (int i = 0; i < rounds; i++) {
@@ -148,6 +161,106 @@ final class ShmBench {
             }
           }
         });
+  }
+
+  /** Two threads that poll: how long a message takes to the other side, posting and processing included. */
+  private static void messages(PathRig rig) throws InterruptedException {
+    int rounds = 200_000;
+    CountingEvents there = new CountingEvents();
+    Thread answering =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  ByteBuffer message = ByteBuffer.allocateDirect(64);
+                  long answered = 0;
+                  while (answered < rounds) {
+                    rig.target.poll(there);
+                    if (there.messages > answered) {
+                      answered++;
+                      rig.target.postMessage(0, message);
+                      rig.target.flushPosted();
+                    }
+                  }
+                });
+    CountingEvents here = new CountingEvents();
+    ByteBuffer message = ByteBuffer.allocateDirect(64);
+    long[] nanos = new long[rounds];
+    for (int i = 0; i < rounds; i++) {
+      long start = System.nanoTime();
+      rig.initiator.postMessage(0, message);
+      rig.initiator.flushPosted();
+      while (here.messages <= i) {
+        rig.initiator.poll(here);
+      }
+      nanos[i] = System.nanoTime() - start;
+    }
+    answering.join();
+    Arrays.sort(nanos, rounds / 2, rounds);
+    System.out.printf(
+        "64 B message, there and back, two polling threads: p50 %d ns, p99 %d ns%n",
+        nanos[rounds / 2 + rounds / 4], nanos[rounds / 2 + rounds / 200 * 99]);
+  }
+
+  /** Against a C program that does the same between two processes. */
+  private static void kernel(
+      String program, PathRig rig, Op op, Region here, Region there, long bytes, long blockBytes)
+      throws IOException, InterruptedException {
+    long blocks = bytes / blockBytes;
+    long stride = blocks == 1 ? blockBytes : 2 * blockBytes;
+    int windows = (int) (here.length() / (blocks * stride));
+    TransferPlan[] plans = new TransferPlan[windows];
+    for (int i = 0; i < windows; i++) {
+      plans[i] =
+          PathRig.plan(
+              here,
+              BlockList.strided(here.address() + i * blocks * stride, stride, blockBytes, blocks),
+              PathRig.published(there),
+              BlockList.strided(there.address() + i * blocks * stride, stride, blockBytes, blocks));
+    }
+    int rounds = (int) Math.max(4, Math.min(50_000, (1L << 30) / bytes));
+    double[] ours = new double[PAIRS];
+    double[] theirs = new double[PAIRS];
+    double[] ratio = new double[PAIRS];
+    for (int i = -1; i < PAIRS; i++) {
+      int at = Math.max(i, 0);
+      if (i % 2 == 0) {
+        theirs[at] = measure(program, op, bytes, blockBytes, rounds);
+      }
+      double nanos =
+          time(
+              () -> {
+                for (int round = 0; round < rounds; round++) {
+                  move(rig, op, plans[round % windows]);
+                }
+              });
+      ours[at] = bytes * rounds / nanos;
+      if (i % 2 != 0) {
+        theirs[at] = measure(program, op, bytes, blockBytes, rounds);
+      }
+      ratio[at] = ours[at] / theirs[at];
+    }
+    Arrays.sort(ours);
+    Arrays.sort(theirs);
+    Arrays.sort(ratio);
+    System.out.printf(
+        "kernel %-5s %8d in %8d              %7.2f GB/s, C has        %7.2f GB/s; ratio %.3f (%.3f to %.3f)%n",
+        op, bytes, blockBytes, ours[PAIRS / 2], theirs[PAIRS / 2], ratio[PAIRS / 2], ratio[0], ratio[PAIRS - 1]);
+  }
+
+  private static double measure(String program, Op op, long bytes, long blockBytes, int rounds)
+      throws IOException, InterruptedException {
+    Process process =
+        new ProcessBuilder(
+            program, op == Op.WRITE ? "write" : "read", Long.toString(bytes), Long.toString(blockBytes),
+            Integer.toString(rounds))
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    String line = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (process.waitFor() != 0) {
+      throw new IOException(program + " failed");
+    }
+    String key = "\"cpu_gbytes_per_s\":";
+    return Double.parseDouble(line.substring(line.indexOf(key) + key.length(), line.lastIndexOf('}')));
   }
 
   private static long deltaOf(PathRig rig, Region there) {

@@ -16,6 +16,8 @@ import dev.hawser.engine.spi.PathSetup;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.TransportContext;
+import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
@@ -26,6 +28,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 
 /** The other process of {@link ShmProcessesTest}: plays one part and says on standard output how it goes. */
@@ -63,13 +66,18 @@ final class ShmChild {
   /** Whether a process can be reached from here. */
   private static void ask(byte[] description) {
     try (MemoryRegistry registry = MemoryRegistry.create()) {
-      ShmTransport transport = PathRig.transport(registry, Map.of());
-      say(
-          switch (transport.reach(description)) {
-            case Reachability.Reachable reachable -> "reachable";
-            case Reachability.Unreachable(String reason) -> reason;
-          });
-      transport.close();
+      TransportContext context = new TransportContext(registry, "child", 1, List.of("127.0.0.1"), Map.of());
+      switch (new ShmTransportProvider().create(context)) {
+        case TransportProvider.Outcome.Present(var transport) -> {
+          say(
+              switch (transport.reach(description)) {
+                case Reachability.Reachable reachable -> "reachable";
+                case Reachability.Unreachable(String reason) -> reason;
+              });
+          transport.close();
+        }
+        case TransportProvider.Outcome.Absent(String reason) -> say("absent: " + reason);
+      }
     }
   }
 

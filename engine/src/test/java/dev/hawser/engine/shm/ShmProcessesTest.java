@@ -32,7 +32,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -42,11 +42,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -63,6 +65,7 @@ class ShmProcessesTest {
   private MemoryRegistry registry;
   private ShmTransport transport;
   private int listener;
+  private String classPath = System.getProperty("java.class.path");
   private @Nullable Process started;
   private @Nullable Thread listening;
 
@@ -85,7 +88,7 @@ class ShmProcessesTest {
     arena.close();
   }
 
-  private static List<String> java(String... arguments) {
+  private List<String> java(String... arguments) {
     List<String> command =
         new ArrayList<>(
             List.of(
@@ -94,7 +97,7 @@ class ShmProcessesTest {
                 "-Xmx64m",
                 "-XX:TieredStopAtLevel=1",
                 "-cp",
-                System.getProperty("java.class.path"),
+                classPath,
                 ShmChild.class.getName()));
     command.addAll(List.of(arguments));
     return command;
@@ -377,33 +380,72 @@ class ShmProcessesTest {
 
   // ------------------------------------------------------------------------------ permission
 
-  @Test
-  void aProcessOfAnotherUserIsToldWhy() throws IOException, InterruptedException {
-    assumeTrue(
-        ProcessIdentity.decode(ProcessIdentity.littleEndian(transport.description())).uid() == 0,
-        "only root can start a process as another user");
-    String readable = System.getProperty("java.class.path");
-    for (String entry : List.of(readable.split(File.pathSeparator, -1))) {
-      assumeTrue(
-          !entry.contains("hawser") || !entry.contains("engine") || othersMayRead(Path.of(entry)),
-          "the classes lie where other users may not read: " + entry);
-    }
-    List<String> command = new ArrayList<>(List.of("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"));
+  private String ask(String... wrapper) throws IOException, InterruptedException {
+    ProcessIdentity self = ProcessIdentity.decode(ProcessIdentity.littleEndian(transport.description()));
+    assumeTrue(self.uid() == 0, "only root can start a process with other rights or in other namespaces");
+    List<String> command = new ArrayList<>(List.of(wrapper));
     command.addAll(java("ask", HexFormat.of().formatHex(transport.description())));
     start(command);
     assertThat(child().waitFor(60, TimeUnit.SECONDS)).isTrue();
     join();
     assertThat(said).hasSize(1);
-    assertThat(said.getFirst()).contains("runs as uid 0, this one as uid 65534").contains("same user");
+    return said.getFirst();
   }
 
-  private static boolean othersMayRead(Path path) throws IOException {
-    for (Path at = path.toAbsolutePath(); at != null; at = at.getParent()) {
-      if (!Files.getPosixFilePermissions(at).contains(PosixFilePermission.OTHERS_EXECUTE)
-          && Files.isDirectory(at)) {
-        return false;
+  @Test
+  void aProcessWithTheSameRightsIsReachable() throws IOException, InterruptedException {
+    assertThat(ask("env")).isEqualTo("reachable");
+  }
+
+  @Test
+  void aProcessOfAnotherUserIsToldWhy(@TempDir Path directory) throws IOException, InterruptedException {
+    classPath = readableByOthers(directory);
+    assertThat(ask("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"))
+        .contains("runs as uid 0, this one as uid 65534")
+        .contains("same user");
+  }
+
+  /** Our classes where every user may read them: the build's own directories may be private. */
+  private static String readableByOthers(Path directory) throws IOException {
+    Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
+    List<String> copies = new ArrayList<>();
+    for (String entry : List.of(System.getProperty("java.class.path").split(File.pathSeparator, -1))) {
+      Path from = Path.of(entry);
+      boolean ours = Files.isDirectory(from) || from.getFileName().toString().startsWith("hawser-");
+      if (ours && Files.exists(from)) {
+        Path to = directory.resolve(copies.size() + "-" + from.getFileName());
+        try (Stream<Path> files = Files.walk(from)) {
+          for (Path file : files.toList()) {
+            Files.copy(file, to.resolve(from.relativize(file).toString()));
+          }
+        }
+        copies.add(to.toString());
       }
     }
-    return true;
+    return String.join(File.pathSeparator, copies);
+  }
+
+  @Test
+  void aProcessWithFewerCapabilitiesIsToldWhy() throws IOException, InterruptedException {
+    assertThat(ask("setpriv", "--inh-caps=-all", "--bounding-set=-all"))
+        .contains("though both run as uid 0")
+        .contains("capabilities");
+  }
+
+  @Test
+  void aProcessInAnotherPidNamespaceIsToldWhy() throws IOException, InterruptedException {
+    assertThat(ask("unshare", "--pid", "--fork", "--mount-proc")).contains("another pid namespace").contains("--pid");
+  }
+
+  @Test
+  void aProcessInAnotherUserNamespaceIsToldWhy() throws IOException, InterruptedException {
+    assertThat(ask("unshare", "--user", "--map-root-user"))
+        .contains("another user namespace")
+        .contains("docker run --userns");
+  }
+
+  @Test
+  void aProcWithoutItsOwnPidsMakesShmAbsent() throws IOException, InterruptedException {
+    assertThat(ask("unshare", "--pid", "--fork")).startsWith("absent: ").contains("mount proc");
   }
 }
