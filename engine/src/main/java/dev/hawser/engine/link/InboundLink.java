@@ -47,6 +47,9 @@ public final class InboundLink {
     LAPSING
   }
 
+  /** HELLOs that wait for a fence; more are told to come again. */
+  private static final int MAX_WAITING = 64;
+
   private record Waiting(Hello hello, HelloReply reply) {}
 
   private final LinkHost host;
@@ -202,6 +205,11 @@ public final class InboundLink {
     } else if (state == State.LAPSING) {
       work += finishLapse();
     }
+    if (!whenIdle.isEmpty() && state == State.IDLE && strays.isEmpty()) {
+      List<Runnable> told = List.copyOf(whenIdle);
+      whenIdle.clear();
+      told.forEach(Runnable::run);
+    }
     return work;
   }
 
@@ -258,6 +266,10 @@ public final class InboundLink {
               : initiator + " began a new session");
     }
     if (state == State.LAPSING && !rules.answerHelloBeforeFenced()) {
+      if (waiting.size() == MAX_WAITING) {
+        reply.refuse(new Refusal(Refusal.Code.FENCING, "the last session is still being fenced: " + lapseReason));
+        return;
+      }
       waiting.add(new Waiting(hello, reply));
       return;
     }
@@ -365,9 +377,6 @@ public final class InboundLink {
       host.log(Level.INFO, "session %d of %s is over: %s".formatted(session, initiator, lapseReason));
     }
     handler.peerLost(initiator, initiatorEpoch, lapseReason);
-    List<Runnable> told = List.copyOf(whenIdle);
-    whenIdle.clear();
-    told.forEach(Runnable::run);
     List<Waiting> answered = List.copyOf(waiting);
     waiting.clear();
     for (Waiting w : answered) {

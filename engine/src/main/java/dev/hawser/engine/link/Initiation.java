@@ -48,6 +48,9 @@ final class Initiation {
   private final List<TransferState> scratchList = new ArrayList<>();
   private int notificationsSent;
   private int notificationLimit;
+  private int tier;
+  private int candidates;
+  private double bandwidthSum;
   private long nextDeadline;
   private boolean haveDeadline;
 
@@ -155,6 +158,10 @@ final class Initiation {
   /** Posts what paths have room for, one chunk per transfer in turn. */
   int pump() {
     beginQueued();
+    if (sending.isEmpty()) {
+      return 0;
+    }
+    survey();
     int posted = 0;
     int idle = 0;
     while (!sending.isEmpty() && idle < sending.size()) {
@@ -214,7 +221,6 @@ final class Initiation {
   private @Nullable PathGeneration choose(long remaining) {
     PathGeneration best = null;
     double bestTime = 0;
-    int tier = bestTier();
     List<PathGeneration> live = link.live();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
@@ -233,38 +239,37 @@ final class Initiation {
     return best;
   }
 
-  private int bestTier() {
-    int best = Integer.MAX_VALUE;
+  /** Which tier carries data now, by how many paths, and how fast they are together. */
+  private void survey() {
+    tier = Integer.MAX_VALUE;
+    candidates = 0;
+    bandwidthSum = 0;
     List<PathGeneration> live = link.live();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
-      if (g.isUp() && g.path.tierIndex < best) {
-        best = g.path.tierIndex;
+      if (!g.isUp() || g.path.tierIndex > tier) {
+        continue;
       }
+      if (g.path.tierIndex < tier) {
+        tier = g.path.tierIndex;
+        candidates = 0;
+        bandwidthSum = 0;
+      }
+      candidates++;
+      bandwidthSum += g.path.bandwidth;
     }
-    return best;
   }
 
   /**
-   * A path's share of what remains: small enough that a slow path does not hold back the tail; all
-   * of it where there is only one path to choose from.
+   * A path's share of what remains: small enough that a slow path does not hold back the tail; all of it where there is
+   * only one path to choose from.
    */
   private long chunk(PathGeneration g, long remaining) {
     int max = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
-    int candidates = 0;
-    double sum = 0;
-    List<PathGeneration> live = link.live();
-    for (int i = 0; i < live.size(); i++) {
-      PathGeneration other = live.get(i);
-      if (other.isUp() && other.path.tierIndex == g.path.tierIndex) {
-        candidates++;
-        sum += other.path.bandwidth;
-      }
-    }
     if (candidates <= 1) {
       return Math.min(remaining, max);
     }
-    long share = (long) (remaining * (g.path.bandwidth / (4 * sum)));
+    long share = (long) (remaining * (g.path.bandwidth / (4 * bandwidthSum)));
     long chunk = Math.max(settings.minChunkBytes(), Math.min(share, max));
     return Math.min(remaining, chunk);
   }

@@ -255,6 +255,14 @@ public final class OutboundLink implements Link {
     mailbox.offer(transfer);
     if (!help()) {
       host.wake();
+      takeLeftoverMail();
+    }
+  }
+
+  /** Nobody runs a link that is gone: what was posted in that moment is refused by its poster. */
+  private void takeLeftoverMail() {
+    while (gone && !mailbox.isEmpty() && !help()) {
+      Thread.onSpinWait();
     }
   }
 
@@ -281,6 +289,7 @@ public final class OutboundLink implements Link {
     long deadline = host.nanoTime() + timeout.toNanos();
     if (!host.runUntil(ended, deadline)) {
       host.wake();
+      takeLeftoverMail();
       try {
         transfer.waitForEnd(deadline - host.nanoTime());
       } catch (InterruptedException e) {
@@ -339,6 +348,9 @@ public final class OutboundLink implements Link {
     }
     work += settlements.drive();
     work += driveFences();
+    if (isClosed() && live.isEmpty() && !isOpening()) {
+      gone = true;
+    }
     return work;
   }
 
@@ -740,9 +752,6 @@ public final class OutboundLink implements Link {
         work++;
       }
     }
-    if (work > 0 && live.isEmpty() && (state == State.CLOSED || state == State.REFUSED)) {
-      gone = true;
-    }
     return work;
   }
 
@@ -822,7 +831,15 @@ public final class OutboundLink implements Link {
     }
     initiation.endAll(cause, why);
     settlements.forgetAll();
-    gone = live.isEmpty();
+  }
+
+  private boolean isOpening() {
+    for (Path p : paths) {
+      if (p.opening) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // ------------------------------------------------------------------ messages

@@ -401,6 +401,7 @@ public final class WorkerEngine implements Engine {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
+    bootstrap.close(); // no HELLO any more, and no path that comes up behind our back
     outbound.values().forEach(OutboundLink::close);
     CountDownLatch ended = new CountDownLatch(inbound.size());
     for (InboundLink link : inbound.values()) {
@@ -414,7 +415,6 @@ public final class WorkerEngine implements Engine {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    bootstrap.close();
     workers.forEach(Worker::close);
     for (Transport transport : transports) {
       registry.removeBinder(transport.binder());
