@@ -83,6 +83,22 @@ class OperationTest {
   }
 
   @Test
+  void memberThatWaitsIsSentElsewhere() throws InterruptedException, ExecutionException, TimeoutException {
+    MetadataService service = MetadataService.start(MetadataConfig.defaults());
+    try (TestClient client = new TestClient(service.uri());
+        ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<HttpResponse<byte[]>> waiting =
+          threads.submit(() -> client.send("POST", "/v1/rendezvous/group?size=3&rank=0&member=m0", null));
+      HttpResponse<byte[]> look;
+      do {
+        look = client.send("POST", "/v1/rendezvous/group?size=3&rank=1&member=m1&wait_millis=0", null);
+      } while (!header(look, "Hawser-Missing-Ranks").equals("2"));
+      service.close();
+      assertThat(waiting.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(202);
+    }
+  }
+
+  @Test
   void requestThatNeverEndsHoldsItNoLongerThanTheGrace() throws IOException {
     MetadataConfig config = MetadataConfig.builder().shutdownGrace(Duration.ofMillis(300)).build();
     MetadataService service = MetadataService.start(config);

@@ -11,6 +11,7 @@ import dev.hawser.metadata.store.DeleteOutcome;
 import dev.hawser.metadata.store.EpochRules;
 import dev.hawser.metadata.store.EventLog;
 import dev.hawser.metadata.store.Listing;
+import dev.hawser.metadata.store.Meetings;
 import dev.hawser.metadata.store.NoEntry;
 import dev.hawser.metadata.store.Publication;
 import dev.hawser.metadata.store.PublishOutcome;
@@ -24,10 +25,8 @@ import io.etcd.jetcd.kv.TxnResponse;
 import io.etcd.jetcd.op.Op;
 import io.etcd.jetcd.options.DeleteOption;
 import io.etcd.jetcd.options.PutOption;
-import io.vertx.core.Context;
 import io.vertx.core.Future;
 import io.vertx.core.Promise;
-import io.vertx.core.Vertx;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +37,6 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Entries in etcd. Every decision is taken on a linearizable read and written on the condition that nothing has changed
@@ -58,6 +56,7 @@ public final class EtcdStore implements Store {
   private final EtcdReader reader;
   private final EndedEpochs epochs;
   private final EventLog events;
+  private final EtcdMeetings meetings;
   private final EtcdWatch watch;
   private final ScheduledExecutorService owner;
   private final AtomicLong size = new AtomicLong();
@@ -76,6 +75,7 @@ public final class EtcdStore implements Store {
     this.epochs = epochs;
     this.events = events;
     this.owner = owner;
+    this.meetings = new EtcdMeetings(etcd, keys);
     this.watch = new EtcdWatch(etcd, keys, events, next, epochs::ended, owner);
   }
 
@@ -115,7 +115,7 @@ public final class EtcdStore implements Store {
 
   @Override
   public Future<PublishOutcome> publish(Publication publication, long expectedEpoch) {
-    return onContext(publish(publication, expectedEpoch, ATTEMPTS));
+    return OnContext.of(publish(publication, expectedEpoch, ATTEMPTS));
   }
 
   private CompletableFuture<PublishOutcome> publish(Publication publication, long expectedEpoch, int attempts) {
@@ -221,7 +221,7 @@ public final class EtcdStore implements Store {
     for (Renewal renewal : renewals) {
       outcomes.add(renew(renewal, ATTEMPTS));
     }
-    return onContext(
+    return OnContext.of(
         CompletableFuture.allOf(outcomes.toArray(CompletableFuture[]::new))
             .thenApply(all -> outcomes.stream().map(CompletableFuture::join).toList()));
   }
@@ -284,15 +284,15 @@ public final class EtcdStore implements Store {
 
   @Override
   public Future<Optional<Agent>> fetch(String name) {
-    return onContext(reader.see(name).thenApply(seen -> Optional.ofNullable(seen.agent())));
+    return OnContext.of(reader.see(name).thenApply(seen -> Optional.ofNullable(seen.agent())));
   }
 
   @Override
   public Future<Listing> list(Selector selector, String after, int limit) {
     if (!selector.names().isEmpty()) {
-      return onContext(reader.listNames(selector, after, limit));
+      return OnContext.of(reader.listNames(selector, after, limit));
     }
-    return onContext(
+    return OnContext.of(
         reader
             .count()
             .thenCompose(
@@ -304,7 +304,7 @@ public final class EtcdStore implements Store {
 
   @Override
   public Future<DeleteOutcome> delete(String name, long epoch) {
-    return onContext(delete(name, epoch, ATTEMPTS));
+    return OnContext.of(delete(name, epoch, ATTEMPTS));
   }
 
   private CompletableFuture<DeleteOutcome> delete(String name, long epoch, int attempts) {
@@ -338,13 +338,18 @@ public final class EtcdStore implements Store {
 
   @Override
   public Future<Long> revision() {
-    return onContext(
+    return OnContext.of(
         reader.count().thenApply(EtcdReader.Count::revision));
   }
 
   @Override
   public EventLog events() {
     return events;
+  }
+
+  @Override
+  public Meetings meetings() {
+    return meetings;
   }
 
   /** As of the last list or question for readiness. */
@@ -355,7 +360,7 @@ public final class EtcdStore implements Store {
 
   @Override
   public Future<Void> ready() {
-    return onContext(
+    return OnContext.of(
         reader
             .count()
             .thenApply(
@@ -368,6 +373,7 @@ public final class EtcdStore implements Store {
   @Override
   public Future<Void> close() {
     epochs.close();
+    meetings.close();
     watch.close();
     owner.shutdown();
     Promise<Void> promise = Promise.promise();
@@ -408,29 +414,5 @@ public final class EtcdStore implements Store {
   private static StoreException tooContended(String name) {
     return new StoreException(
         "Agent " + name + " is changed by others all the time; see who publishes under this name", null);
-  }
-
-  /** Results go back to the event loop that asked. */
-  private static <T> Future<T> onContext(CompletableFuture<T> result) {
-    Context context = Vertx.currentContext();
-    Promise<T> promise = Promise.promise();
-    CompletableFuture<T> _ =
-        result.whenComplete(
-            (value, failed) -> {
-              if (context == null) {
-                settle(promise, value, failed);
-              } else {
-                context.runOnContext(run -> settle(promise, value, failed));
-              }
-            });
-    return promise.future();
-  }
-
-  private static <T> void settle(Promise<T> promise, T value, @Nullable Throwable failed) {
-    if (failed == null) {
-      promise.complete(value);
-    } else {
-      promise.fail(failed instanceof CompletionException && failed.getCause() != null ? failed.getCause() : failed);
-    }
   }
 }

@@ -5,7 +5,9 @@
 
 package dev.hawser.metadata.etcd;
 
+import dev.hawser.metadata.store.Join;
 import dev.hawser.metadata.store.Labels;
+import dev.hawser.metadata.store.Meeting;
 import dev.hawser.metadata.store.Publication;
 import dev.hawser.metadata.store.StoreException;
 import io.etcd.jetcd.ByteSequence;
@@ -21,6 +23,7 @@ import java.nio.charset.StandardCharsets;
  * <pre>
  * agents/NAME   u8 version 1 | u64 epoch | u32 ttl, milliseconds | u16 length, address | u32 length, labels | blob
  * epochs/NAME   u8 version 1 | u64 epoch | u8 1 if its agent deleted the entry
+ * v1-meet/…     u8 version 1 | u32 size of the meeting | u16 length, member | data
  * </pre>
  */
 final class Values {
@@ -73,6 +76,36 @@ final class Values {
       return new Epoch(in.getLong(), in.get() != 0);
     } catch (BufferUnderflowException damaged) {
       throw damaged("the epoch of " + name, damaged);
+    }
+  }
+
+  /** A member, and the size of the meeting that it came for. */
+  record Seat(int size, Meeting.Member member) {}
+
+  static ByteSequence member(Join join) {
+    byte[] name = join.member().getBytes(StandardCharsets.US_ASCII);
+    byte[] data = join.data().getBytes();
+    byte[] bytes = new byte[1 + 4 + 2 + name.length + data.length];
+    ByteBuffer.wrap(bytes)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .put(VERSION)
+        .putInt(join.size())
+        .putShort((short) name.length)
+        .put(name)
+        .put(data);
+    return ByteSequence.from(bytes);
+  }
+
+  static Seat member(ByteSequence value) {
+    ByteBuffer in = read("a member of a meeting", value);
+    try {
+      int size = in.getInt();
+      String name = text(in, in.getShort());
+      byte[] data = new byte[in.remaining()];
+      in.get(data);
+      return new Seat(size, new Meeting.Member(name, Buffer.buffer(data)));
+    } catch (BufferUnderflowException | NegativeArraySizeException damaged) {
+      throw damaged("a member of a meeting", damaged);
     }
   }
 

@@ -6,6 +6,7 @@
 package dev.hawser.metadata.http;
 
 import dev.hawser.metadata.store.Store;
+import io.vertx.core.Vertx;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -14,12 +15,14 @@ final class Api {
   private Api() {}
 
   /** All routes, for one event loop. */
-  static Routes routes(Store store, HttpSettings settings, FrontState shared, WatchHub hub) {
+  static Routes routes(
+      Vertx vertx, Store store, HttpSettings settings, FrontState shared, WatchHub hub, MeetingHub meetings) {
     return new Routes(
         Stream.of(
             new AgentsApi(store, settings.maxBlobBytes()).routes(),
             new RenewApi(store).routes(),
             new WatchApi(store, hub, shared.watchers(), shared.watchResets(), settings.maxWatchers()).routes(),
+            new MeetingApi(vertx, store, meetings).routes(),
             new HealthApi(store, shared::isDraining).routes(),
             new MetricsApi(shared.metrics(store)).routes(),
             new DocumentApi().routes())

@@ -113,6 +113,19 @@ final class Exchange {
     return request.params().get(name);
   }
 
+  /**
+   * A parameter that must be there.
+   *
+   * @throws ProblemException when it is not
+   */
+  String requiredQuery(String name) {
+    String text = query(name);
+    if (text == null) {
+      throw Problem.badRequest(name + " is missing; give it in the query (?" + name + "=)").exception();
+    }
+    return text;
+  }
+
   /** The epoch from the header or the query. */
   long epoch() {
     String text = header(Names.EPOCH);

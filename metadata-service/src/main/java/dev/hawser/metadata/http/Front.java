@@ -55,21 +55,23 @@ public final class Front implements Deployable {
   }
 
   /** What exists while the server listens. */
-  private record Listening(HttpServer server, Routes routes, WatchHub hub, Connections connections) {}
+  private record Listening(HttpServer server, Routes routes, WatchHub hub, MeetingHub meetings,
+      Connections connections) {}
 
   @Override
   public Future<?> deploy(Context context) {
     Vertx vertx = context.owner();
     WatchHub hub = new WatchHub(context, store.events());
+    MeetingHub meetings = new MeetingHub(context, store.meetings());
     Connections connections = new Connections(MonotonicClock.SYSTEM, settings, shared.connections());
-    Routes routes = Api.routes(store, settings, shared, hub);
+    Routes routes = Api.routes(vertx, store, settings, shared, hub, meetings);
     HttpServer server =
         vertx
             .createHttpServer(options())
             .connectionHandler(connections::opened)
             .invalidRequestHandler(this::refuse)
             .requestHandler(request -> serve(request, routes, connections));
-    listening = new Listening(server, routes, hub, connections);
+    listening = new Listening(server, routes, hub, meetings, connections);
     vertx.setPeriodic(SWEEP_MILLIS, tick -> connections.sweep());
     vertx.setPeriodic(settings.keepaliveMillis(), tick -> hub.keepAlive());
     return server.listen().onSuccess(bound -> shared.bound(bound.actualPort()));
@@ -82,6 +84,7 @@ public final class Front implements Deployable {
       return Future.succeededFuture();
     }
     now.hub().close();
+    now.meetings().close();
     return now.server().shutdown(shared.graceMillis(), TimeUnit.MILLISECONDS);
   }
 
@@ -151,7 +154,7 @@ public final class Front implements Deployable {
             .callerOf(exchange.header(HttpHeaders.AUTHORIZATION), exchange.request().sslSession()));
   }
 
-  private static void fail(Exchange exchange, Throwable failure) {
+  static void fail(Exchange exchange, Throwable failure) {
     exchange.answer(
         switch (failure) {
           case ProblemException problem -> problem.problem();

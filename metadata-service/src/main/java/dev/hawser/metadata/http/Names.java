@@ -24,6 +24,7 @@ final class Names {
   static final CharSequence DETAIL = HttpHeaders.createOptimized("Hawser-Detail");
   static final CharSequence RECORDED_EPOCH = HttpHeaders.createOptimized("Hawser-Recorded-Epoch");
   static final CharSequence RECORDED_ADDRESS = HttpHeaders.createOptimized("Hawser-Recorded-Address");
+  static final CharSequence MISSING_RANKS = HttpHeaders.createOptimized("Hawser-Missing-Ranks");
   static final CharSequence REQUEST_ID = HttpHeaders.createOptimized("Hawser-Request-Id");
 
   static final String BINARY = "application/octet-stream";

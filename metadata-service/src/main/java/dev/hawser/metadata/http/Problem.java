@@ -5,6 +5,7 @@
 
 package dev.hawser.metadata.http;
 
+import dev.hawser.metadata.store.Join;
 import java.util.Map;
 import java.util.OptionalLong;
 
@@ -121,6 +122,24 @@ record Problem(
         OptionalLong.of(recordedEpoch),
         recordedAddress,
         Map.of());
+  }
+
+  static Problem rankTaken(Join join, String holder) {
+    return of(
+        409,
+        "rank-taken",
+        "Another member has the rank",
+        "Rank " + join.rank() + " of " + join.id().name() + ", round " + join.id().round() + ", is held by " + holder
+            + "; give each member its own rank, and a new name or round after a restart");
+  }
+
+  static Problem sizeDiffers(Join join, int size) {
+    return of(
+        409,
+        "size-differs",
+        "The meeting is of another size",
+        join.id().name() + ", round " + join.id().round() + ", is a meeting of " + size + ", not of " + join.size()
+            + "; let all members give the same size");
   }
 
   static Problem bodyTooLarge(String detail) {

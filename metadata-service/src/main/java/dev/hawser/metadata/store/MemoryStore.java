@@ -44,6 +44,7 @@ public final class MemoryStore implements Store {
   private final StoreLimits limits;
   private final MonotonicClock clock;
   private final EventLog events;
+  private final MemoryMeetings meetings;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition earlier = lock.newCondition();
 
@@ -84,6 +85,7 @@ public final class MemoryStore implements Store {
     this.limits = limits;
     this.clock = clock;
     this.revision = firstRevision;
+    this.meetings = new MemoryMeetings(clock);
     this.swept = clock.nanos();
     this.events = new EventLog(limits.historyEvents(), firstRevision);
     long origin = swept;
@@ -244,6 +246,11 @@ public final class MemoryStore implements Store {
   @Override
   public EventLog events() {
     return events;
+  }
+
+  @Override
+  public Meetings meetings() {
+    return meetings;
   }
 
   @Override

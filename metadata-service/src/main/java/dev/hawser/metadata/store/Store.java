@@ -51,6 +51,9 @@ public interface Store {
   /** What watchers follow. It may lag behind {@link #revision}. */
   EventLog events();
 
+  /** Where members of a group wait for each other. */
+  Meetings meetings();
+
   /** Entries now. */
   long size();
 

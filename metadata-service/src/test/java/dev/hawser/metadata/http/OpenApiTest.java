@@ -55,9 +55,10 @@ class OpenApiTest {
     try {
       MemoryStore store = new MemoryStore(StoreLimits.DEFAULT, MonotonicClock.SYSTEM, 1);
       WatchHub hub = new WatchHub(vertx.getOrCreateContext(), store.events());
+      MeetingHub meetings = new MeetingHub(vertx.getOrCreateContext(), store.meetings());
       assertThat(documented)
           .containsExactlyInAnyOrderElementsOf(
-              Api.routes(store, SETTINGS, new FrontState(Authentication.none()), hub).all().stream()
+              Api.routes(vertx, store, SETTINGS, new FrontState(Authentication.none()), hub, meetings).all().stream()
                   .map(Route::operation).toList());
     } finally {
       vertx.close().await();
@@ -90,7 +91,9 @@ class OpenApiTest {
     try {
       MemoryStore store = new MemoryStore(StoreLimits.DEFAULT, MonotonicClock.SYSTEM, 1);
       WatchHub hub = new WatchHub(vertx.getOrCreateContext(), store.events());
-      for (Route route : Api.routes(store, SETTINGS, new FrontState(Authentication.none()), hub).all()) {
+      MeetingHub meetings = new MeetingHub(vertx.getOrCreateContext(), store.meetings());
+      for (Route route : Api.routes(vertx, store, SETTINGS, new FrontState(Authentication.none()), hub, meetings)
+          .all()) {
         JsonNode operation = operation(call(route.method().name(), route.template(), ""));
         boolean open = route.access() == Access.OPEN;
         assertThat(operation.has("security")).as(route.operation()).isEqualTo(open);
@@ -193,7 +196,7 @@ class OpenApiTest {
   }
 
   private JsonNode operation(Call call) {
-    String path = call.path().replaceFirst("\\?.*", "").replaceFirst("^/v1/agents/[^/]+", "/v1/agents/{name}");
+    String path = call.path().replaceFirst("\\?.*", "").replaceFirst("^/v1/(agents|rendezvous)/[^/]+", "/v1/$1/{name}");
     return document.get("paths").get(path).get(call.method().toLowerCase(Locale.ROOT));
   }
 
@@ -296,6 +299,11 @@ class OpenApiTest {
           call("POST", "/v1/renew", "?", "Content-Type", "text/plain"),
           call("GET", "/v1/watch?form=xml", ""),
           call("GET", "/v1/watch", "", "Accept", "image/png"),
+          call("POST", "/v1/rendezvous/g?size=1&rank=0&member=m&round=1&wait_millis=0", "x", "Content-Type", BINARY),
+          call("POST", "/v1/rendezvous/g?size=1&rank=0&member=m", "", "Accept", BINARY),
+          call("POST", "/v1/rendezvous/h?size=2&rank=0&member=m&wait_millis=0", ""),
+          call("POST", "/v1/rendezvous/h?size=2&rank=0&member=n", ""),
+          call("POST", "/v1/rendezvous/h?size=2&rank=2&member=n", ""),
           call("DELETE", "/v1/agents/a?epoch=5", ""),
           call("DELETE", "/v1/agents/a", "", "Hawser-Epoch", "7"),
           call("DELETE", "/v1/agents/a?epoch=7", ""));

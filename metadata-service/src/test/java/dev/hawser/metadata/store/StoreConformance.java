@@ -246,6 +246,43 @@ public abstract class StoreConformance {
   }
 
   @Test
+  void membersMeetThroughAnyReplica() throws InterruptedException {
+    MeetingId id = new MeetingId("group", 7);
+    BlockingQueue<MeetingId> told = new LinkedBlockingQueue<>();
+    Runnable leave = other().meetings().listen(told::add);
+    assertThat(get(other().meetings().look(id)).members()).isEmpty();
+    JoinOutcome.Joined first = (JoinOutcome.Joined) join(store(), id, 2, 0, "m0");
+    assertThat(first.meeting().isComplete()).isFalse();
+    assertThat(first.meeting().missing(9)).containsExactly(1);
+    assertThat(told.poll(DEADLINE_SECONDS, TimeUnit.SECONDS)).isEqualTo(id);
+    assertThat(join(other(), id, 2, 0, "rival")).isEqualTo(new JoinOutcome.RankTaken("m0"));
+    assertThat(join(other(), id, 3, 1, "m1")).isEqualTo(new JoinOutcome.SizeDiffers(2));
+    assertThat(join(other(), id, 2, 0, "m0")).as("repeated").isInstanceOf(JoinOutcome.Joined.class);
+    JoinOutcome.Joined second = (JoinOutcome.Joined) join(other(), id, 2, 1, "m1");
+    assertThat(second.meeting().isComplete()).isTrue();
+    Meeting seen = get(store().meetings().look(id));
+    assertThat(seen).isEqualTo(second.meeting());
+    assertThat(seen.members().values()).extracting(Meeting.Member::data).last().isEqualTo(Buffer.buffer("data of m1"));
+    assertThat(get(store().meetings().look(new MeetingId("group", 70))).members()).isEmpty();
+    leave.run();
+  }
+
+  @Test
+  void memberThatDoesNotComeBackIsMissed() throws InterruptedException {
+    MeetingId id = new MeetingId("group", 0);
+    get(store().meetings().join(new Join(id, 2, 0, "m0", Buffer.buffer(), shortMillis())));
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(DEADLINE_SECONDS);
+    while (!get(other().meetings().look(id)).members().isEmpty() && System.nanoTime() < end) {
+      TimeUnit.MILLISECONDS.sleep(20);
+    }
+    assertThat(((JoinOutcome.Joined) join(store(), id, 3, 1, "m1")).meeting().missing(9)).containsExactly(0, 2);
+  }
+
+  private static JoinOutcome join(Store store, MeetingId id, int size, int rank, String member) {
+    return get(store.meetings().join(new Join(id, size, rank, member, Buffer.buffer("data of " + member), LONG)));
+  }
+
+  @Test
   void isReady() {
     get(store().ready());
     publish("a", 1);
