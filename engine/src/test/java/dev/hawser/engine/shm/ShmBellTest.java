@@ -15,11 +15,13 @@ import dev.hawser.engine.spi.WaitSet;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Region;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -240,6 +242,80 @@ class ShmBellTest {
     thread.join();
     assertThat(serving.sleeps).as("it did sleep").isGreaterThan(rounds / 20);
     assertThat(answering.sleeps).isGreaterThan(rounds / 20);
+  }
+
+  /**
+   * The hand-shake alone, both steps at the same moment, many times: whoever parks sees the record, or whoever published
+   * it sees the parked word. Without the two fences a processor's store buffer breaks this, where both threads have a
+   * processor of their own.
+   */
+  @Test
+  void parkingAndPublishingNeverMissEachOther() throws InterruptedException {
+    long until = System.nanoTime() + Duration.ofSeconds(5).toNanos();
+    int most = 300_000;
+    AtomicInteger turn = new AtomicInteger();
+    AtomicInteger parked = new AtomicInteger();
+    AtomicInteger missed = new AtomicInteger();
+    RecordWriter writer = rig.initiator.writer();
+    RecordReader reader = rig.target.reader();
+    PathSegment segment = rig.target.segment();
+    Thread parking =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  for (int i = 1; awaitTurn(turn, i); i++) {
+                    rig.target.bell().park(Bell.PARKED);
+                    boolean seen = !reader.isEmpty();
+                    parked.set(seen ? i : -i);
+                  }
+                });
+    int rounds = 0;
+    while (rounds < most && System.nanoTime() < until) {
+      rounds++;
+      assertThat(writer.writeFlush(rounds, false)).isTrue();
+      turn.set(rounds);
+      // The other needs a moment to see its turn: so that the two steps meet, now earlier, now later.
+      for (int i = rounds & 7; i > 0; i--) {
+        Thread.onSpinWait();
+      }
+      writer.publish(writer.written());
+      rig.initiator.bell().due();
+      rig.initiator.bell().ringIfDue();
+      int outcome = parked.get();
+      for (int spins = 1; Math.abs(outcome) != rounds; spins++) {
+        pause(spins);
+        outcome = parked.get();
+      }
+      boolean rung = segment.parked(PathSegment.Side.TARGET) == 0;
+      if (outcome < 0 && !rung) {
+        missed.incrementAndGet();
+      }
+      rig.target.bell().unpark();
+      while (!reader.isEmpty()) {
+        reader.next();
+        reader.consume();
+      }
+    }
+    turn.set(-1);
+    parking.join();
+    assertThat(missed.get()).as("missed of %d rounds", rounds).isZero();
+    assertThat(rounds).isGreaterThan(100);
+  }
+
+  private static boolean awaitTurn(AtomicInteger turn, int wanted) {
+    int now = turn.get();
+    for (int spins = 1; now != wanted && now >= 0; spins++) {
+      pause(spins);
+      now = turn.get();
+    }
+    return now > 0;
+  }
+
+  /** Lets the other thread run where there are fewer processors than work. */
+  private static void pause(int spins) {
+    if (spins % 2000 == 0) {
+      Thread.yield();
+    }
   }
 
   @Test
