@@ -25,7 +25,7 @@ final class Api {
             new MeetingApi(vertx, store, meetings).routes(),
             new HealthApi(store, shared::isDraining).routes(),
             new MetricsApi(shared.metrics(store)).routes(),
-            new DocumentApi().routes())
+            new FilesApi().routes())
             .flatMap(List::stream)
             .toList());
   }

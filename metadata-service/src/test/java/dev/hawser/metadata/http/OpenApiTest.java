@@ -243,6 +243,9 @@ class OpenApiTest {
           call("GET", "/health/live", ""),
           call("GET", "/health/ready", ""),
           call("GET", "/metrics", ""),
+          call("GET", "/", ""),
+          call("GET", "/page.css", ""),
+          call("GET", "/page.js", ""),
           call("GET", "/openapi.json", ""),
           call("GET", "/v1/agents/a", "", "Accept", BINARY, "Hawser-Request-Id", "x"),
           call(
