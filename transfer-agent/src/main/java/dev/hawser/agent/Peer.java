@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Peer {
   private final Engine engine;
+  private final Peers peers;
   private final String name;
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -33,8 +34,9 @@ public final class Peer {
   private volatile boolean removed;
   private volatile @Nullable Link link;
 
-  Peer(Engine engine, String name) {
+  Peer(Engine engine, Peers peers, String name) {
     this.engine = engine;
+    this.peers = peers;
     this.name = name;
   }
 
@@ -74,13 +76,17 @@ public final class Peer {
   }
 
   /**
-   * The region that it calls by this name.
+   * The region that it calls by this name. If we do not know it, the metadata service is asked once more.
    *
    * @throws UnknownPeerException if it has none that we know of
    */
   public PeerRegion region(String regionName) {
     PeerState now = known();
     PublishedRegion region = now.byName().get(regionName);
+    if (region == null && peers.refresh(this)) {
+      now = known();
+      region = now.byName().get(regionName);
+    }
     if (region == null) {
       throw new UnknownPeerException(name, "peer '" + name + "' published no region named '" + regionName
           + "'; those with names are " + now.byName().keySet() + ": let it register one with that name");

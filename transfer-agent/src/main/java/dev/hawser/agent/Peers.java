@@ -139,7 +139,7 @@ final class Peers {
           + "', which is this agent's own name; give each agent a name of its own, and add only the blobs of others");
     }
     Peer known = byName.get(told.name());
-    Peer peer = known == null ? new Peer(engine, told.name()) : known;
+    Peer peer = known == null ? new Peer(engine, this, told.name()) : known;
     if (known == null) {
       Peer raced = byName.putIfAbsent(told.name(), peer);
       peer = raced == null ? peer : raced;
