@@ -15,11 +15,12 @@ import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A service in a process of its own, so that it can be killed. */
-final class Replica implements AutoCloseable {
+public final class Replica implements AutoCloseable {
   private final String store;
   private final Path log;
   private Process process;
@@ -44,13 +45,20 @@ final class Replica implements AutoCloseable {
     Thread.currentThread().join();
   }
 
-  static Replica start(String store, Path log) {
+  /** Blocks until it listens. */
+  public static Replica start(String store, Path log) {
     Process process = launch(store, 0, log);
     return new Replica(store, log, process, answer(process, log));
   }
 
-  URI uri() {
+  /** Where it listens. */
+  public URI uri() {
     return uri;
+  }
+
+  /** What it has used of the processors. */
+  public Duration cpu() {
+    return process.info().totalCpuDuration().orElseThrow();
   }
 
   long pid() {
