@@ -19,5 +19,6 @@ module dev.hawser.engine {
   uses dev.hawser.engine.spi.TransportProvider;
 
   provides dev.hawser.engine.spi.TransportProvider with
-      dev.hawser.engine.shm.ShmTransportProvider;
+      dev.hawser.engine.shm.ShmTransportProvider,
+      dev.hawser.engine.tcp.TcpTransportProvider;
 }

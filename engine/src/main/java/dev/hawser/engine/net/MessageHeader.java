@@ -33,6 +33,11 @@ public final class MessageHeader {
     this.address = memory.address();
   }
 
+  /** A header at an address, whose {@value #BYTES} bytes must outlive it. */
+  public static MessageHeader at(long address) {
+    return new MessageHeader(RawMemory.segment(address, BYTES));
+  }
+
   /** Points it at an array of {@code struct iovec}. */
   public MessageHeader places(long iovec, int count) {
     memory.set(ValueLayout.JAVA_LONG, IOV, iovec);

@@ -38,6 +38,21 @@ public final class Sockets {
   /** {@code TCP_USER_TIMEOUT}, a retransmission limit or a connect ran out. */
   public static final int ETIMEDOUT = 110;
 
+  /** What came does not keep to the protocol: TLS gives it. */
+  public static final int EPROTO = 71;
+
+  /** There is no connection any more. */
+  public static final int ENOTCONN = 107;
+
+  /** The interface is down. */
+  public static final int ENETDOWN = 100;
+
+  /** No route to the network. */
+  public static final int ENETUNREACH = 101;
+
+  /** No route to the host. */
+  public static final int EHOSTUNREACH = 113;
+
   /** The address is taken. */
   public static final int EADDRINUSE = 98;
 
@@ -72,7 +87,6 @@ public final class Sockets {
   private static final int IPPROTO_IPV6 = 41;
   private static final int IPV6_V6ONLY = 26;
   private static final int SHUT_WR = 1;
-  private static final int ENOTCONN = 107;
 
   private Sockets() {}
 

@@ -1,0 +1,193 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.spi.BootstrapStream;
+import dev.hawser.engine.spi.ConnectionEvents;
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.SegmentCursor;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.memory.Region;
+
+/** The end that posts requests. */
+final class InitiatorConnection extends TcpConnection {
+  private final SegmentCursor cursor = new SegmentCursor();
+  private final ReadPlaces reads;
+  private boolean lastPiece; // the READ_DATA under way ends its READ
+
+  InitiatorConnection(PathKey key, BootstrapStream stream) {
+    super(key, stream, ReadPlaces.NATIVE_BYTES);
+    this.reads = new ReadPlaces(extra);
+  }
+
+  @Override
+  public int segmentBudget() {
+    if (!isOpen() || !outstanding.hasDataSlot()) {
+      return 0;
+    }
+    int places = out.freePlaces() - RESERVED_PLACES - 1; // a header is a place
+    // The header's bytes are contiguous, so as many again may be lost at the end of the ring.
+    int control = (out.freeControlInAll() - RESERVED_CONTROL_BYTES) / 2 - FrameLayout.HEADER_BYTES;
+    return Math.max(0, Math.min(Math.min(places, reads.free()), control / FrameLayout.SEGMENT_BYTES));
+  }
+
+  @Override
+  public boolean postData(long workId, DataRequest request) {
+    int budget = Math.min(segmentBudget(), FrameLayout.MAX_SEGMENTS);
+    if (budget == 0) {
+      return false;
+    }
+    int segments = count(request, budget);
+    if (segments < 0) {
+      return false;
+    }
+    boolean read = request.op() == DataRequest.Op.READ;
+    boolean usable = localMemoryIsUsable(request, read);
+    // What cannot be done here goes out empty all the same: a sequence number is a slot.
+    int carried = usable ? segments : 0;
+    long length = usable ? request.length() : 0;
+    Outstanding.Kind kind = read && usable ? Outstanding.Kind.READ : Outstanding.Kind.DATA;
+    long sequence = outstanding.post(workId, kind, usable ? null : WorkStatus.LOCAL_ACCESS);
+    int bytes = FrameLayout.HEADER_BYTES + carried * FrameLayout.SEGMENT_BYTES;
+    long at = out.control(bytes);
+    int type = read && usable ? FrameLayout.READ : FrameLayout.WRITE;
+    FrameLayout.writeHeader(at, type, 0, carried, request.chunk(), sequence, length, request.transfer());
+    out.append(at, bytes);
+    if (usable) {
+      place(request, read, at + FrameLayout.HEADER_BYTES);
+      if (read) {
+        reads.post(sequence, carried, length);
+      }
+    }
+    return true;
+  }
+
+  /** Segments on the wire; −1 if they are more than {@code budget}. */
+  private int count(DataRequest request, int budget) {
+    int segments = 0;
+    cursor.start(request.plan(), request.position(), request.length());
+    while (cursor.next()) {
+      segments += (int) ((cursor.length() + FrameLayout.MAX_SEGMENT_BYTES - 1) / FrameLayout.MAX_SEGMENT_BYTES);
+      if (segments > FrameLayout.MAX_SEGMENTS) {
+        throw new IllegalArgumentException(
+            describe() + ": a request of more than " + FrameLayout.MAX_SEGMENTS + " segments");
+      }
+      if (segments > budget) {
+        return -1;
+      }
+    }
+    return segments;
+  }
+
+  private boolean localMemoryIsUsable(DataRequest request, boolean read) {
+    cursor.start(request.plan(), request.position(), request.length());
+    Region checked = null;
+    while (cursor.next()) {
+      Region region = cursor.localRegion();
+      if (region != checked) {
+        if (!region.device().isHost() || (read && !region.writable())) {
+          return false;
+        }
+        checked = region;
+      }
+    }
+    return true;
+  }
+
+  private void place(DataRequest request, boolean read, long segments) {
+    long at = segments;
+    cursor.start(request.plan(), request.position(), request.length());
+    while (cursor.next()) {
+      long done = 0;
+      int region = cursor.remoteRegion().id();
+      while (done < cursor.length()) {
+        long n = Math.min(cursor.length() - done, FrameLayout.MAX_SEGMENT_BYTES);
+        FrameLayout.writeSegment(at, cursor.remoteAddress() + done, n, region);
+        if (read) {
+          reads.add(cursor.localAddress() + done, n);
+        } else {
+          out.append(cursor.localAddress() + done, n);
+        }
+        at += FrameLayout.SEGMENT_BYTES;
+        done += n;
+      }
+    }
+  }
+
+  @Override
+  public boolean postFlush(long workId, long transfer, boolean abort) {
+    if (!isOpen()
+        || !outstanding.hasMessageSlot()
+        || out.freePlaces() == 0
+        || out.freeControl() < FrameLayout.HEADER_BYTES) {
+      return false;
+    }
+    long sequence = outstanding.post(workId, Outstanding.Kind.MESSAGE, null);
+    long at = out.control(FrameLayout.HEADER_BYTES);
+    FrameLayout.writeHeader(
+        at, FrameLayout.FLUSH, abort ? FrameLayout.FLAG_ABORT : 0, 0, 0, sequence, 0, transfer);
+    out.append(at, FrameLayout.HEADER_BYTES);
+    return true;
+  }
+
+  @Override
+  void request(int type, long at, ConnectionEvents events) {
+    switch (type) {
+      case FrameLayout.READ_DATA -> data(at);
+      case FrameLayout.NACK -> refused(at);
+      default -> protocolError(FrameLayout.name(type) + " to an initiator");
+    }
+  }
+
+  private void data(long at) {
+    long sequence = FrameLayout.sequence(at);
+    long length = FrameLayout.length(at);
+    int flags = FrameLayout.flags(at);
+    if (reads.isEmpty() || sequence != reads.sequence() || length > reads.remaining()) {
+      protocolError("READ_DATA of " + length + " bytes for " + sequence + ", which was not asked for");
+      return;
+    }
+    boolean last = length == reads.remaining();
+    if (flags != (last ? FrameLayout.FLAG_LAST : 0) || (length == 0 && !last)) {
+      protocolError("READ_DATA of " + length + " bytes with flags " + flags);
+      return;
+    }
+    in.consume(FrameLayout.HEADER_BYTES);
+    lastPiece = last;
+    reads.take(length, in);
+    expectPayload();
+    in.beginPayload(length);
+  }
+
+  @Override
+  void payloadCame(ConnectionEvents events) {
+    if (lastPiece) {
+      outstanding.end(reads.sequence(), WorkStatus.SUCCESS);
+      reads.end();
+    }
+  }
+
+  private void refused(long at) {
+    long sequence = FrameLayout.sequence(at);
+    WorkStatus status = Answers.status(FrameLayout.flags(at));
+    if (status == WorkStatus.SUCCESS
+        || !outstanding.isPending(sequence)
+        || outstanding.kind(sequence) == Outstanding.Kind.MESSAGE) {
+      protocolError("NACK " + FrameLayout.flags(at) + " of " + sequence + ", which is not under way");
+      return;
+    }
+    if (outstanding.kind(sequence) == Outstanding.Kind.READ) {
+      if (sequence != reads.sequence() || reads.hasBegun()) {
+        protocolError("NACK of READ " + sequence + " out of turn");
+        return;
+      }
+      reads.end();
+    }
+    in.consume(FrameLayout.HEADER_BYTES);
+    outstanding.end(sequence, status);
+  }
+}

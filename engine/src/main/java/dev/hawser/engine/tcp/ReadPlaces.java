@@ -1,0 +1,102 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+/**
+ * Where the data of the READs under way belong, in the order in which they will come. Owner thread only; allocates
+ * nothing.
+ */
+final class ReadPlaces {
+  static final int PLACES = 8192;
+
+  /** Native memory that it needs. */
+  static final long NATIVE_BYTES = (long) PLACES * Places.BYTES;
+
+  private final long places;
+  private final long[] sequences = new long[Outstanding.DATA_SLOTS];
+  private final int[] counts = new int[Outstanding.DATA_SLOTS];
+  private final long[] bytes = new long[Outstanding.DATA_SLOTS];
+  private long head; // place
+  private long tail;
+  private int firstRead;
+  private int reads;
+  private boolean begun; // data of the first READ have come
+
+  ReadPlaces(long places) {
+    this.places = places;
+  }
+
+  private long place(long index) {
+    return places + (index & (PLACES - 1)) * Places.BYTES;
+  }
+
+  int free() {
+    return (int) (PLACES - (tail - head));
+  }
+
+  void add(long address, long length) {
+    Places.set(place(tail++), address, length);
+  }
+
+  /** Undoes the last additions. */
+  void remove(int count) {
+    tail -= count;
+  }
+
+  void post(long sequence, int count, long length) {
+    int slot = (firstRead + reads) & (Outstanding.DATA_SLOTS - 1);
+    sequences[slot] = sequence;
+    counts[slot] = count;
+    bytes[slot] = length;
+    reads++;
+  }
+
+  boolean isEmpty() {
+    return reads == 0;
+  }
+
+  /** The READ whose data come next. */
+  long sequence() {
+    return sequences[firstRead];
+  }
+
+  /** Bytes that have not come for it. */
+  long remaining() {
+    return bytes[firstRead];
+  }
+
+  boolean hasBegun() {
+    return begun;
+  }
+
+  /** Gives the places of the next {@code length} bytes to the receiver. */
+  void take(long length, Receiver receiver) {
+    begun = true;
+    bytes[firstRead] -= length;
+    receiver.beginPlaces();
+    long left = length;
+    while (left > 0) {
+      long first = place(head);
+      long n = Math.min(left, Places.length(first));
+      receiver.addPlace(Places.address(first), n);
+      left -= n;
+      if (n == Places.length(first)) {
+        head++;
+        counts[firstRead]--;
+      } else {
+        Places.advance(first, n);
+      }
+    }
+  }
+
+  /** The first READ has ended. */
+  void end() {
+    head += counts[firstRead];
+    firstRead = (firstRead + 1) & (Outstanding.DATA_SLOTS - 1);
+    reads--;
+    begun = false;
+  }
+}

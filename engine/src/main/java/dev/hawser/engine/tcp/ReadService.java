@@ -1,0 +1,183 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.net.RawMemory;
+import dev.hawser.engine.spi.WorkStatus;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The READs that a target has taken and not yet answered, answered in order and in pieces, as far as the peer takes
+ * them: what a peer does not read costs no memory here. Owner thread only; allocates nothing in steady state.
+ */
+final class ReadService {
+  static final int READS = Outstanding.DATA_SLOTS;
+  static final int SEGMENTS = 8192;
+
+  /** Native memory that it needs. */
+  static final long NATIVE_BYTES = (long) SEGMENTS * FrameLayout.SEGMENT_BYTES;
+
+  /** The other frames get their turn between two pieces. */
+  private static final long PIECE_BYTES = 1 << 20;
+
+  /** Queued at most before it has been sent. */
+  private static final long AHEAD_BYTES = 2 * PIECE_BYTES;
+
+  private final long segments;
+  private final long[] sequences = new long[READS];
+  private final int[] counts = new int[READS]; // segments that have not been queued
+  private final long[] remaining = new long[READS];
+  private final long[] endPlaces = new long[READS];
+  private final @Nullable RegionUses[] uses = new @Nullable RegionUses[READS];
+
+  // Taken: [first, first + taken); of these the first `queued` are in the send queue completely.
+  private int first;
+  private int taken;
+  private int queued;
+  private long head; // segment of the READ that is being queued
+  private long tail;
+  private boolean admitted; // that READ
+  private long offset; // in its first segment
+
+  ReadService(long segments) {
+    this.segments = segments;
+  }
+
+  private static int slot(int index) {
+    return index & (READS - 1);
+  }
+
+  private long segment(long index) {
+    return segments + (index & (SEGMENTS - 1)) * FrameLayout.SEGMENT_BYTES;
+  }
+
+  /** True if a READ of so many segments can be taken: a peer that keeps to the limits never sees false. */
+  boolean fits(int count) {
+    return taken < READS && SEGMENTS - (tail - head) >= count;
+  }
+
+  /** Takes a READ. */
+  void take(long sequence, int count, long from, long length) {
+    for (int i = 0; i < count; i++) {
+      RawMemory.copy(from + (long) i * FrameLayout.SEGMENT_BYTES, segment(tail++), FrameLayout.SEGMENT_BYTES);
+    }
+    int slot = slot(first + taken);
+    sequences[slot] = sequence;
+    counts[slot] = count;
+    remaining[slot] = length;
+    taken++;
+  }
+
+  boolean isIdle() {
+    return taken == queued;
+  }
+
+  /** Gives back the uses of READs whose bytes have all been sent. */
+  void release(SendQueue out) {
+    while (queued > 0 && out.sentUpTo(endPlaces[slot(first)])) {
+      uses(slot(first)).releaseAll();
+      first++;
+      taken--;
+      queued--;
+    }
+  }
+
+  /** Queues data as far as there is room, keeping the room for messages back. */
+  void serve(RequestCheck check, Answers answers, SendQueue out) {
+    // Data of a later READ never overtake a refusal: both are answers to READs, and those come in order.
+    while (taken > queued && roomFor(out) && !answers.hasRefusals()) {
+      int slot = slot(first + queued);
+      if (!admitted) {
+        WorkStatus status = admit(slot, check);
+        if (status != WorkStatus.SUCCESS) {
+          uses(slot).releaseAll();
+          answers.refuse(sequences[slot], status);
+          answers.queue(out);
+          head += counts[slot];
+          endPlaces[slot] = out.tail();
+          queued++;
+          continue;
+        }
+        admitted = true;
+        offset = 0;
+      }
+      queuePiece(slot, out);
+    }
+  }
+
+  private static boolean roomFor(SendQueue out) {
+    return out.pendingBytes() < AHEAD_BYTES
+        && out.freePlaces() > SendQueue.PLACES / 2
+        && out.freeControlInAll() > TcpConnection.RESERVED_CONTROL_BYTES;
+  }
+
+  private WorkStatus admit(int slot, RequestCheck check) {
+    RegionUses held = uses(slot);
+    for (int i = 0; i < counts[slot]; i++) {
+      long at = segment(head + i);
+      WorkStatus status =
+          check.admit(
+              FrameLayout.segmentRegion(at),
+              FrameLayout.segmentAddress(at),
+              FrameLayout.segmentLength(at),
+              false,
+              held);
+      if (status != WorkStatus.SUCCESS) {
+        return status;
+      }
+    }
+    return WorkStatus.SUCCESS;
+  }
+
+  private void queuePiece(int slot, SendQueue out) {
+    long length = Math.min(remaining[slot], PIECE_BYTES);
+    boolean last = length == remaining[slot];
+    long header = out.control(FrameLayout.HEADER_BYTES);
+    FrameLayout.writeHeader(
+        header, FrameLayout.READ_DATA, last ? FrameLayout.FLAG_LAST : 0, 0, 0, sequences[slot], length, 0);
+    out.append(header, FrameLayout.HEADER_BYTES);
+    long left = length;
+    while (left > 0) {
+      long at = segment(head);
+      long n = Math.min(left, FrameLayout.segmentLength(at) - offset);
+      out.append(FrameLayout.segmentAddress(at) + offset, n);
+      left -= n;
+      offset += n;
+      if (offset == FrameLayout.segmentLength(at)) {
+        offset = 0;
+        head++;
+        counts[slot]--;
+      }
+    }
+    remaining[slot] -= length;
+    if (last) {
+      admitted = false;
+      endPlaces[slot] = out.tail();
+      queued++;
+    }
+  }
+
+  /** Gives back every use: nothing is sent any more. */
+  void close() {
+    for (int i = 0; i < taken; i++) {
+      RegionUses held = uses[slot(first + i)];
+      if (held != null) {
+        held.releaseAll();
+      }
+    }
+    taken = 0;
+    queued = 0;
+  }
+
+  private RegionUses uses(int slot) {
+    RegionUses held = uses[slot];
+    if (held == null) {
+      held = new RegionUses();
+      uses[slot] = held;
+    }
+    return held;
+  }
+}

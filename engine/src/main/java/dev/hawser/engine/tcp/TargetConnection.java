@@ -1,0 +1,152 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.spi.BootstrapStream;
+import dev.hawser.engine.spi.ConnectionEvents;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.memory.MemoryRegistry;
+
+/** The end that serves requests, each checked against the registry before a byte of it moves. */
+final class TargetConnection extends TcpConnection {
+  private final RequestCheck check;
+  private final ReadService reads;
+  private final RegionUses writeUses = new RegionUses();
+  private WorkStatus writeStatus = WorkStatus.SUCCESS; // of the WRITE under way
+  private long writeTransfer;
+
+  TargetConnection(PathKey key, BootstrapStream stream, MemoryRegistry registry) {
+    super(key, stream, ReadService.NATIVE_BYTES);
+    this.check = new RequestCheck(registry);
+    this.reads = new ReadService(extra);
+  }
+
+  @Override
+  void request(int type, long at, ConnectionEvents events) {
+    switch (type) {
+      case FrameLayout.WRITE -> write(at);
+      case FrameLayout.READ -> read(at);
+      case FrameLayout.FLUSH -> flush(at, events);
+      default -> protocolError(FrameLayout.name(type) + " to a target");
+    }
+  }
+
+  private void write(long at) {
+    if (!inSequence(at) || !isWellFormed(at)) {
+      return;
+    }
+    int segments = FrameLayout.segments(at);
+    long length = FrameLayout.length(at);
+    writeTransfer = FrameLayout.transfer(at);
+    writeStatus = WorkStatus.SUCCESS;
+    in.beginPlaces();
+    for (int i = 0; i < segments && writeStatus == WorkStatus.SUCCESS; i++) {
+      long segment = segment(at, i);
+      long address = FrameLayout.segmentAddress(segment);
+      long bytes = FrameLayout.segmentLength(segment);
+      writeStatus = check.admit(FrameLayout.segmentRegion(segment), address, bytes, true, writeUses);
+      if (writeStatus == WorkStatus.SUCCESS) {
+        in.addPlace(address, bytes);
+      }
+    }
+    in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
+    expectPayload();
+    if (writeStatus == WorkStatus.SUCCESS) {
+      in.beginPayload(length);
+    } else {
+      writeUses.releaseAll();
+      in.beginPlaces();
+      in.beginDiscarding(length);
+    }
+  }
+
+  @Override
+  void payloadCame(ConnectionEvents events) {
+    writeUses.releaseAll();
+    long sequence = answers.processed() + 1;
+    if (writeStatus != WorkStatus.SUCCESS) {
+      answers.refuse(sequence, writeStatus);
+      events.refused(this, writeTransfer);
+    }
+    answers.processed(sequence);
+  }
+
+  private void read(long at) {
+    if (!inSequence(at) || !isWellFormed(at)) {
+      return;
+    }
+    int segments = FrameLayout.segments(at);
+    if (!reads.fits(segments)) {
+      protocolError("more READs than were agreed on");
+      return;
+    }
+    reads.take(FrameLayout.sequence(at), segments, segment(at, 0), FrameLayout.length(at));
+    in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
+    answers.processed(answers.processed() + 1);
+  }
+
+  private void flush(long at, ConnectionEvents events) {
+    int flags = FrameLayout.flags(at);
+    if ((flags & ~FrameLayout.FLAG_ABORT) != 0 || FrameLayout.length(at) != 0) {
+      protocolError("FLUSH with flags " + flags + " and " + FrameLayout.length(at) + " bytes");
+      return;
+    }
+    if (!inSequence(at)) {
+      return;
+    }
+    long transfer = FrameLayout.transfer(at);
+    in.consume(FrameLayout.HEADER_BYTES);
+    // Every byte before it has been read to its place by this thread.
+    events.flushArrived(this, transfer, flags == FrameLayout.FLAG_ABORT);
+    answers.processed(answers.processed() + 1);
+  }
+
+  private boolean isWellFormed(long at) {
+    int segments = FrameLayout.segments(at);
+    long sum = 0;
+    for (int i = 0; i < segments; i++) {
+      long bytes = FrameLayout.segmentLength(segment(at, i));
+      sum += bytes;
+      if (bytes == 0) {
+        protocolError(FrameLayout.name(FrameLayout.type(at)) + " with an empty segment");
+        return false;
+      }
+    }
+    if (sum != FrameLayout.length(at) || FrameLayout.flags(at) != 0) {
+      protocolError(
+          FrameLayout.name(FrameLayout.type(at))
+              + " of "
+              + FrameLayout.length(at)
+              + " bytes with segments of "
+              + sum
+              + " and flags "
+              + FrameLayout.flags(at));
+      return false;
+    }
+    return true;
+  }
+
+  private static long segment(long at, int index) {
+    return at + FrameLayout.HEADER_BYTES + (long) index * FrameLayout.SEGMENT_BYTES;
+  }
+
+  @Override
+  void serve() {
+    reads.serve(check, answers, out);
+  }
+
+  @Override
+  void sent() {
+    reads.release(out);
+  }
+
+  @Override
+  void release() {
+    writeUses.releaseAll();
+    reads.close();
+  }
+}

@@ -1,0 +1,76 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.net.Sockets;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * The transport's settings.
+ *
+ * @param sendBufferBytes the kernel's send buffer ({@code tcp.send-buffer}); 0 lets it size itself
+ * @param receiveBufferBytes the kernel's receive buffer ({@code tcp.receive-buffer}); 0 lets it size itself
+ * @param userTimeoutMillis how long sent bytes may stay unacknowledged before the path fails ({@code
+ *     tcp.user-timeout-millis}); 0 leaves it to the kernel, which takes some 15 minutes
+ */
+record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutMillis) {
+  private static final String PREFIX = "tcp.";
+  private static final String SEND_BUFFER = "tcp.send-buffer";
+  private static final String RECEIVE_BUFFER = "tcp.receive-buffer";
+  private static final String USER_TIMEOUT = "tcp.user-timeout-millis";
+  private static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT));
+
+  /** Above any lease that makes sense: heartbeats find a dead peer earlier. */
+  private static final int DEFAULT_USER_TIMEOUT_MILLIS = 30_000;
+
+  /**
+   * Reads the settings that begin with {@code tcp.}.
+   *
+   * @throws IllegalArgumentException if one is unknown or no number; the message names it
+   */
+  static TcpSettings of(Map<String, String> settings) {
+    for (String name : settings.keySet()) {
+      if (name.startsWith(PREFIX) && !KNOWN.contains(name)) {
+        throw new IllegalArgumentException("setting " + name + " is not known; there are " + String.join(", ", KNOWN));
+      }
+    }
+    return new TcpSettings(
+        number(settings, SEND_BUFFER, 0),
+        number(settings, RECEIVE_BUFFER, 0),
+        number(settings, USER_TIMEOUT, DEFAULT_USER_TIMEOUT_MILLIS));
+  }
+
+  private static int number(Map<String, String> settings, String name, int otherwise) {
+    String text = settings.get(name);
+    if (text == null) {
+      return otherwise;
+    }
+    try {
+      int value = Integer.parseInt(text.strip());
+      if (value >= 0) {
+        return value;
+      }
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException("setting " + name + "=" + text + " is no whole number", e);
+    }
+    throw new IllegalArgumentException("setting " + name + "=" + text + " is negative");
+  }
+
+  void apply(int fd) {
+    Sockets.noDelay(fd);
+    if (sendBufferBytes > 0) {
+      Sockets.sendBuffer(fd, sendBufferBytes);
+    }
+    if (receiveBufferBytes > 0) {
+      Sockets.receiveBuffer(fd, receiveBufferBytes);
+    }
+    if (userTimeoutMillis > 0) {
+      Sockets.userTimeout(fd, userTimeoutMillis);
+    }
+  }
+}

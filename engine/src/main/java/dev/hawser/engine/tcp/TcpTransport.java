@@ -1,0 +1,166 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.net.InetEndpoint;
+import dev.hawser.engine.spi.BootstrapStream;
+import dev.hawser.engine.spi.Connection;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.PathSetup;
+import dev.hawser.engine.spi.PathSetupException;
+import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.Transport;
+import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.RegionBinder;
+import dev.hawser.memory.RegionKeys;
+import dev.hawser.memory.Registration;
+import java.util.List;
+
+/** The transport; it holds nothing but what it found at start. */
+final class TcpTransport implements Transport {
+  static final String NAME = "tcp";
+
+  private static final TransportTraits TRAITS =
+      new TransportTraits(false, false, FrameLayout.MAX_MESSAGE_BYTES, 64, 1 << 20, 2);
+
+  private static final RegionBinder BINDER =
+      new RegionBinder() {
+        @Override
+        public String transport() {
+          return NAME;
+        }
+
+        @Override
+        public RegionKeys bind(Registration registration) {
+          if (!registration.device().isHost()) {
+            throw new UnsupportedOperationException(
+                "tcp carries host memory, and this is memory of " + registration.device());
+          }
+          return RegionKeys.NONE;
+        }
+
+        @Override
+        public void unbind(Registration registration, RegionKeys keys) {}
+      };
+
+  private final MemoryRegistry registry;
+  private final TcpSettings settings;
+  private final TcpRails rails;
+
+  TcpTransport(MemoryRegistry registry, TcpSettings settings, TcpRails rails) {
+    this.registry = registry;
+    this.settings = settings;
+    this.rails = rails;
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public TransportTraits traits() {
+    return TRAITS;
+  }
+
+  @Override
+  public RegionBinder binder() {
+    return BINDER;
+  }
+
+  @Override
+  public List<Rail> rails() {
+    return rails.rails();
+  }
+
+  @Override
+  public byte[] description() {
+    return rails.description().encode();
+  }
+
+  @Override
+  public Reachability reach(byte[] peerDescription) {
+    try {
+      return rails.reach(TcpDescription.decode(peerDescription));
+    } catch (IllegalArgumentException e) {
+      return new Reachability.Unreachable("tcp: what the peer published cannot be read: " + e.getMessage());
+    }
+  }
+
+  @Override
+  public PathSetup initiate(Rail rail, PathKey key, byte[] peerDescription) {
+    return new InitiatorSetup(rail, key);
+  }
+
+  @Override
+  public PathSetup accept(PathKey key, byte[] offer) {
+    TcpOffer.check(offer);
+    return new TargetSetup(key);
+  }
+
+  @Override
+  public void close() {}
+
+  private final class InitiatorSetup implements PathSetup {
+    private final Rail rail;
+    private final PathKey key;
+
+    InitiatorSetup(Rail rail, PathKey key) {
+      this.rail = rail;
+      this.key = key;
+    }
+
+    @Override
+    public byte[] message() {
+      return TcpOffer.OURS.encode();
+    }
+
+    @Override
+    public Dial dial(String remoteRail, List<String> targetAddresses) {
+      List<String> there =
+          targetAddresses.stream().filter(each -> InetEndpoint.parse(each).host().equals(remoteRail)).toList();
+      if (there.isEmpty()) {
+        throw new PathSetupException(
+            "tcp: the peer does not listen on " + remoteRail + " any more, only on " + targetAddresses);
+      }
+      return new Dial(there, TcpRails.canReach(rail.name(), remoteRail) ? rail.name() : "");
+    }
+
+    @Override
+    public Connection connect(byte[] peerMessage, BootstrapStream stream) {
+      TcpOffer.check(peerMessage);
+      settings.apply(stream.fd());
+      return new InitiatorConnection(key, stream);
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private final class TargetSetup implements PathSetup {
+    private final PathKey key;
+
+    TargetSetup(PathKey key) {
+      this.key = key;
+    }
+
+    @Override
+    public byte[] message() {
+      return TcpOffer.OURS.encode();
+    }
+
+    @Override
+    public Connection connect(byte[] peerMessage, BootstrapStream stream) {
+      settings.apply(stream.fd());
+      return new TargetConnection(key, stream, registry);
+    }
+
+    @Override
+    public void close() {}
+  }
+}

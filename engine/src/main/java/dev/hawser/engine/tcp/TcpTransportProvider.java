@@ -1,0 +1,34 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+import dev.hawser.engine.spi.TransportContext;
+import dev.hawser.engine.spi.TransportProvider;
+
+/** Makes the transport {@code tcp}. */
+public final class TcpTransportProvider implements TransportProvider {
+  /** For the service loader. */
+  public TcpTransportProvider() {}
+
+  @Override
+  public String name() {
+    return TcpTransport.NAME;
+  }
+
+  @Override
+  public Outcome create(TransportContext context) {
+    if (context.listenAddresses().isEmpty()) {
+      return new Outcome.Absent("tcp: agent " + context.agent() + " listens on no address");
+    }
+    try {
+      TcpSettings settings = TcpSettings.of(context.settings());
+      return new Outcome.Present(
+          new TcpTransport(context.registry(), settings, TcpRails.of(context.listenAddresses())));
+    } catch (IllegalArgumentException e) {
+      return new Outcome.Absent("tcp: " + e.getMessage());
+    }
+  }
+}

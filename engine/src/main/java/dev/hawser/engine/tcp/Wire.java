@@ -1,0 +1,35 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.tcp;
+
+/** The stream under the frames, in clear or in TLS. Never blocks. Owner thread only. */
+sealed interface Wire permits PlainWire, TlsWire {
+
+  /**
+   * Sends from places.
+   *
+   * @param places address of an array of {@code struct iovec}
+   * @param count at most 1,024
+   * @return bytes that need not be kept any longer, or the negative error number
+   */
+  long write(long places, int count);
+
+  /**
+   * Receives into places.
+   *
+   * @return bytes, 0 at the end of the stream, or the negative error number
+   */
+  long read(long places, int count);
+
+  /** Sends what it kept back; true if nothing is left. */
+  boolean flush();
+
+  /** True if {@link #read} would give something without asking the socket. */
+  boolean holdsInput();
+
+  /** The words for an error number that one of the calls gave. */
+  String describe(int errno);
+}
