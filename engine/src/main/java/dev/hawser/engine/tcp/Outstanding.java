@@ -22,9 +22,7 @@ final class Outstanding {
 
   /** What was posted. */
   enum Kind {
-    DATA,
-    READ,
-    MESSAGE
+    DATA, READ, MESSAGE
   }
 
   private final long[] workIds = new long[SLOTS];

@@ -34,7 +34,8 @@ final class RequestCheck {
       }
       last = region;
     }
-    boolean permitted = write ? region.access().remoteWritable() && region.writable() : region.access().remoteReadable();
+    boolean permitted =
+        write ? region.access().remoteWritable() && region.writable() : region.access().remoteReadable();
     if (!permitted || !region.contains(address, length) || !region.device().isHost()) {
       return WorkStatus.REMOTE_ACCESS;
     }

@@ -41,10 +41,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   private static final int POLL_REPORTS = 256;
 
   private enum State {
-    OPEN,
-    FAILED,
-    ABORTED,
-    CLOSED
+    OPEN, FAILED, ABORTED, CLOSED
   }
 
   private final PathKey key;

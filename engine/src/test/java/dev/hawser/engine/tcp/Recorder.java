@@ -22,7 +22,8 @@ final class Recorder implements ConnectionEvents {
   final List<Completion> completions = new ArrayList<>();
   final List<byte[]> messages = new ArrayList<>();
   final List<String> order = new ArrayList<>();
-  @Nullable PathFault fault;
+  @Nullable
+  PathFault fault;
 
   @Override
   public void completed(Connection connection, long workId, WorkStatus status, long detail) {

@@ -40,7 +40,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class TcpDataTest {
   private static final int MARGIN = 64;
 
-  @TempDir static Path folder;
+  @TempDir
+  static Path folder;
   private static TlsConfig tls = TlsConfig.OFF;
 
   @BeforeAll
@@ -50,8 +51,8 @@ class TcpDataTest {
 
   @ParameterizedTest
   @CsvSource({
-    "WRITE, 0", "WRITE, 1", "WRITE, 7", "WRITE, 4096", "WRITE, 65537", "WRITE, 1048576", "WRITE, 67108864",
-    "READ, 0", "READ, 1", "READ, 7", "READ, 4096", "READ, 65537", "READ, 1048576", "READ, 67108864"
+      "WRITE, 0", "WRITE, 1", "WRITE, 7", "WRITE, 4096", "WRITE, 65537", "WRITE, 1048576", "WRITE, 67108864",
+      "READ, 0", "READ, 1", "READ, 7", "READ, 4096", "READ, 65537", "READ, 1048576", "READ, 67108864"
   })
   void movesAnySizeBetweenUnalignedPlaces(Op op, int length) {
     try (TcpRig rig = new TcpRig()) {
@@ -144,7 +145,7 @@ class TcpDataTest {
     int before = rig.atInitiator.completions.size();
     int posted = 0;
     long chunk = 1 << 20;
-    for (long position = 0; position < plan.totalBytes(); ) {
+    for (long position = 0; position < plan.totalBytes();) {
       if (rig.post(posted, op, plan, position, chunk)) {
         posted++;
         position += chunk;
@@ -219,8 +220,8 @@ class TcpDataTest {
 
   @ParameterizedTest
   @CsvSource({
-    "WRITE, 1, REMOTE_ACCESS", "WRITE, 0, REMOTE_ACCESS", "WRITE, 2, SUCCESS",
-    "READ, 2, REMOTE_ACCESS", "READ, 0, REMOTE_ACCESS", "READ, 1, SUCCESS"
+      "WRITE, 1, REMOTE_ACCESS", "WRITE, 0, REMOTE_ACCESS", "WRITE, 2, SUCCESS",
+      "READ, 2, REMOTE_ACCESS", "READ, 0, REMOTE_ACCESS", "READ, 1, SUCCESS"
   })
   void keepsToThePermissions(Op op, int access, WorkStatus expected) {
     try (TcpRig rig = new TcpRig()) {
@@ -240,7 +241,8 @@ class TcpDataTest {
       Region local = rig.allocate(4096);
       Region remote = rig.allocate(4096);
       for (long address : new long[] {-1, -4096, Long.MIN_VALUE, Long.MAX_VALUE - 1, remote.address() - 1}) {
-        RemoteRegion lie = new RemoteRegion(remote.id(), 1, Long.MAX_VALUE - 1, remote.device(), remote.access(), Map.of());
+        RemoteRegion lie =
+            new RemoteRegion(remote.id(), 1, Long.MAX_VALUE - 1, remote.device(), remote.access(), Map.of());
         if (!lie.contains(address, 4096)) {
           continue; // this machine's own checks see it
         }
@@ -409,7 +411,8 @@ class TcpDataTest {
         }
         rig.pumpUntilCompleted(posted);
       }
-      assertThat(rig.atInitiator.statuses()).hasSize(20 * Outstanding.DATA_SLOTS).containsOnly(WorkStatus.REMOTE_ACCESS);
+      assertThat(rig.atInitiator.statuses()).hasSize(20 * Outstanding.DATA_SLOTS)
+          .containsOnly(WorkStatus.REMOTE_ACCESS);
       assertThat(rig.atTarget.order).hasSize(posted);
     }
   }

@@ -144,7 +144,8 @@ final class TcpRig implements AutoCloseable {
         local,
         published(remote),
         BlockPairs.of(
-            BlockList.of(local.address() + localOffset, length), BlockList.of(remote.address() + remoteOffset, length)));
+            BlockList.of(local.address() + localOffset, length),
+            BlockList.of(remote.address() + remoteOffset, length)));
   }
 
   static TransferPlan plan(Region local, RemoteRegion remote, BlockPairs pairs) {

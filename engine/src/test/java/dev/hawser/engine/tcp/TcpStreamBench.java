@@ -80,7 +80,8 @@ public final class TcpStreamBench {
   }
 
   private static long cpuNanos() {
-    return ((com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean())
+    return ((com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory
+        .getOperatingSystemMXBean())
         .getProcessCpuTime();
   }
 
@@ -106,7 +107,8 @@ public final class TcpStreamBench {
   }
 
   private static double[] run(
-      InitiatorConnection initiator, Sleeper sleeper, TransferPlan plan, long request, DataRequest.Op op, int depth, double seconds) {
+      InitiatorConnection initiator, Sleeper sleeper, TransferPlan plan, long request, DataRequest.Op op, int depth,
+      double seconds) {
     DataRequest chunk = new DataRequest();
     Counter counter = new Counter();
     long positions = plan.totalBytes() / request;

@@ -95,8 +95,8 @@ class TcpTransportTest {
       Pattern.fill(local, 1);
       DataRequest request = new DataRequest();
       assertThat(
-              initiator.postData(
-                  1, request.set(DataRequest.Op.WRITE, 1, 0, TcpRig.plan(local, 0, remote, 0, 1 << 20), 0, 1 << 20)))
+          initiator.postData(
+              1, request.set(DataRequest.Op.WRITE, 1, 0, TcpRig.plan(local, 0, remote, 0, 1 << 20), 0, 1 << 20)))
           .isTrue();
       Recorder events = new Recorder();
       Recorder atTarget = new Recorder();
@@ -173,8 +173,8 @@ class TcpTransportTest {
 
   private static void assertAbsent(Map<String, String> settings, String... parts) {
     assertThat(
-            new TcpTransportProvider()
-                .create(new TransportContext(MemoryRegistry.create(), "agent", 1, List.of("127.0.0.1"), settings)))
+        new TcpTransportProvider()
+            .create(new TransportContext(MemoryRegistry.create(), "agent", 1, List.of("127.0.0.1"), settings)))
         .asInstanceOf(type(TransportProvider.Outcome.Absent.class))
         .satisfies(it -> assertThat(it.reason()).contains(parts));
   }
@@ -201,12 +201,11 @@ class TcpTransportTest {
     assertThat(reach)
         .asInstanceOf(type(Reachability.Reachable.class))
         .satisfies(
-            it ->
-                assertThat(it.routes())
-                    .extracting(route -> route.local().name() + " " + route.remote())
-                    .containsExactly(
-                        "192.0.2.7 192.0.2.20", "192.0.2.8 192.0.2.21",
-                        "2001:db8:0:0:0:0:0:7 2001:db8:0:0:0:0:0:20"));
+            it -> assertThat(it.routes())
+                .extracting(route -> route.local().name() + " " + route.remote())
+                .containsExactly(
+                    "192.0.2.7 192.0.2.20", "192.0.2.8 192.0.2.21",
+                    "2001:db8:0:0:0:0:0:7 2001:db8:0:0:0:0:0:20"));
   }
 
   @Test
