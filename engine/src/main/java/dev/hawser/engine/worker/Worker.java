@@ -119,9 +119,15 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         epoll.await(timeout);
         lastWork = System.nanoTime() - SPIN_NANOS / 2;
       } else {
-        Thread.onSpinWait();
+        makeWay();
       }
     }
+  }
+
+  /** Spins, but not on a core for which the peer may be waiting: with two cores that halved the round trip. */
+  @SuppressWarnings("ThreadPriorityCheck") // a hint, nothing depends on it
+  private static void makeWay() {
+    Thread.yield();
   }
 
   private boolean leaveItToCallers() {
@@ -225,7 +231,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       do {
         lastCaller = now;
         if (work() == 0) {
-          Thread.onSpinWait();
+          makeWay();
         }
         held = condition.getAsBoolean();
         now = System.nanoTime();

@@ -101,7 +101,7 @@ final class WorkerEngineTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"shm"})
+  @ValueSource(strings = {"shm", "tcp"})
   void movesBytesThenNotifies(String transport) throws Exception {
     try (Side target = new Side("target", transport);
         Side initiator = new Side("initiator", transport)) {
