@@ -217,6 +217,11 @@ public final class Agent implements AutoCloseable {
     return config.advertise().isEmpty() ? Advertised.of(engine.listenAddresses()) : config.advertise();
   }
 
+  /** The names of the transports that work here. */
+  public Set<String> transports() {
+    return engine.transportDescriptions().keySet();
+  }
+
   /** By transport, why it is not used here. */
   public Map<String, String> absentTransports() {
     return engine.absentTransports();
