@@ -17,7 +17,9 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
 /** Prints what is here and what is wrong with it. */
-@Command(name = "doctor", mixinStandardHelpOptions = true, versionProvider = Version.class, description = "Says what is here, what is wrong with it, and how to mend it. Ends with 1 if something does not work.")
+@Command(name = "doctor", mixinStandardHelpOptions = true, versionProvider = Version.class,
+    description = "Says what is here, what is wrong with it, and how to mend it. Ends with 1 if something "
+        + "does not work.")
 final class DoctorCommand implements Callable<Integer> {
   @Spec
   private CommandSpec spec = CommandSpec.create();

@@ -24,8 +24,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *
  * <p>Exit codes: 0 fine, 1 the work failed, 2 wrong usage. Errors are one line on standard error.
  */
-@Command(name = "hawser", description = "Moves KV cache and model weights between processes, and measures how fast.", mixinStandardHelpOptions = true, versionProvider = Version.class, synopsisSubcommandLabel = "COMMAND", subcommands = {
-    DoctorCommand.class})
+@Command(name = "hawser",
+    description = "Moves KV cache and model weights between processes, and measures how fast.",
+    mixinStandardHelpOptions = true, versionProvider = Version.class, synopsisSubcommandLabel = "COMMAND",
+    subcommands = {
+        BenchCommand.class, MetadataCommand.class, ConfigCommand.class, DoctorCommand.class})
 public final class Hawser implements Runnable {
   @Spec
   private CommandSpec spec = CommandSpec.create();

@@ -63,6 +63,13 @@ class HawserTest {
   }
 
   @Test
+  void configTellsEverySetting() {
+    assertThat(run("config")).isZero();
+    assertThat(out.toString()).contains("link-lease").contains("default")
+        .contains("how long a silent peer counts as alive");
+  }
+
+  @Test
   void severalLinesBecomeOne() {
     assertThat(Hawser.oneLine("one\n  two\r\n\nthree\n")).isEqualTo("one; two; three");
   }

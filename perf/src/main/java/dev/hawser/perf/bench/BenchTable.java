@@ -41,8 +41,13 @@ public final class BenchTable {
         peer.ratio().high(), peer.pairs());
   }
 
+  /** A row in a few words. */
+  public static String what(BenchRow row) {
+    return row.transport() + " " + row.op().text() + " " + ByteSize.format(row.requestBytes());
+  }
+
   /** Three significant digits, never in powers of ten. */
-  static String figure(double value) {
+  public static String figure(double value) {
     double size = Math.abs(value);
     String format = size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 0.1 || size == 0 ? "%.2f" : "%.4f";
     return String.format(Locale.ROOT, format, value);

@@ -103,17 +103,27 @@ final class Pattern {
    * @param wrong position of a wrong byte in it
    */
   Mismatch explain(MemorySegment memory, long wrong, long generation) {
+    return explainPiece(memory, 0, memory.byteSize(), wrong, generation);
+  }
+
+  /**
+   * As {@link #explain}, of a piece.
+   *
+   * @param position of the piece's first byte in the memory that the pattern covers
+   * @param total bytes of that memory
+   */
+  Mismatch explainPiece(MemorySegment piece, long position, long total, long wrong, long generation) {
     long start = wrong & ~7L;
-    if (memory.byteSize() - start < 8) {
+    if (start < position || position + piece.byteSize() - start < 8) {
       return new Mismatch(wrong, "byte %d holds 0x%02x, not 0x%02x".formatted(wrong,
-          memory.get(ValueLayout.JAVA_BYTE, wrong), byteAt(wrong, generation)));
+          piece.get(ValueLayout.JAVA_BYTE, wrong - position), byteAt(wrong, generation)));
     }
-    long found = memory.get(WORD, start);
+    long found = piece.get(WORD, start - position);
     long expected = word(start >>> 3, generation);
     String what = "it was never written by this run: torn or foreign";
     for (long g = generation; g >= 0 && g > generation - 64; g--) {
       long index = indexOf(found, g);
-      if (index >= 0 && index < (memory.byteSize() >>> 3)) {
+      if (index >= 0 && index < (total >>> 3)) {
         String age = g == generation ? "this iteration" : (generation - g) + " iteration(s) ago: stale";
         what = index == start >>> 3
             ? "it belongs here but is from " + age

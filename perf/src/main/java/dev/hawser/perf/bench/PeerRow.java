@@ -14,7 +14,7 @@ package dev.hawser.perf.bench;
  * @param requestBytes bytes of one request
  * @param blockBytes bytes of one block
  * @param pairs how often both ran, in turn
- * @param metric what the figures are: {@code gbytes_per_s} or {@code latency_us}
+ * @param metric what the figures are: {@code gbytes_per_s} or {@code latency_us}, the median of each run
  * @param peer the program's figures
  * @param ours ours, taken between them
  * @param ratio ours by theirs, pair by pair

@@ -1,0 +1,51 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.perf.bench;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What a bench between two nodes measures.
+ *
+ * @param transports their names; empty: each that works at both nodes
+ * @param ops directions, one after the other
+ * @param bidirectional whether the target does the same at the same time
+ * @param initiatorMemory where the initiator's bytes lie
+ * @param targetMemory where the target's bytes lie
+ * @param shapes requests, one row each
+ * @param threads threads that post
+ * @param depth requests that each keeps under way; 0: by the size, see {@link #depthFor}
+ * @param requestsPerSecond 0: as fast as they end
+ * @param verify how the bytes are compared
+ * @param timing how long
+ * @param requestTimeout deadline of one request
+ */
+public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirectional, MemoryKind initiatorMemory,
+    MemoryKind targetMemory, List<RequestShape> shapes, int threads, int depth, double requestsPerSecond, Verify verify,
+    RowTiming timing, Duration requestTimeout) {
+  private static final long SMALL = 256 << 10;
+
+  public BenchPlan {
+    transports = List.copyOf(transports);
+    ops = List.copyOf(ops);
+    shapes = List.copyOf(shapes);
+  }
+
+  /** One request at a time where its latency is of interest; from 256 KiB on enough to keep a link busy. */
+  int depthFor(RequestShape shape) {
+    if (depth > 0) {
+      return depth;
+    }
+    return shape.requestBytes() < SMALL ? 1 : 4;
+  }
+
+  RowPlan row(Op op, RequestShape shape) {
+    int rowDepth = depthFor(shape);
+    int slots = RowPlan.slotsFor(shape, threads, rowDepth, timing.iterations(), RowPlan.WINDOW_BYTES);
+    return new RowPlan(op, shape, threads, rowDepth, slots, verify, requestsPerSecond, requestTimeout);
+  }
+}

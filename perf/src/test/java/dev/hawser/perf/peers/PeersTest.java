@@ -1,0 +1,134 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.perf.peers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class PeersTest {
+  private static final Duration SHORT = Duration.ofMillis(50);
+  private static final long MIB = 1 << 20;
+
+  private static PeerRequest request(String transport, boolean read, boolean mapped, long bytes, long block) {
+    return new PeerRequest(transport, read, mapped, bytes, block, 16 * MIB, SHORT);
+  }
+
+  private static Peer named(String name) {
+    return Peer.all().stream().filter(peer -> peer.name().equals(name)).findFirst().orElseThrow();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"memcpy, shm, true, 1048576, 1048576, GBYTES_PER_S", "memcpy, shm, true, 1048576, 4096, GBYTES_PER_S",
+      "memcpy, shm, false, 1048576, 1048576,", "memcpy, tcp, true, 1048576, 1048576,", "memcpy, shm, true, 8, 8,",
+      "process_vm, shm, false, 1048576, 4096, GBYTES_PER_S", "process_vm, shm, true, 1048576, 4096,",
+      "pingpong, tcp, true, 8, 8, LATENCY_US", "pingpong, tcp, true, 1048576, 1048576,", "pingpong, shm, true, 8, 8,",
+      "iperf3, tcp, true, 1048576, 1048576, GBYTES_PER_S", "iperf3, tcp, true, 1048576, 4096,",
+      "iperf3, tcp, true, 8, 8,", "ucx_perftest, shm, true, 8, 8, LATENCY_US",
+      "ucx_perftest, tcp, true, 1048576, 1048576, GBYTES_PER_S", "ucx_perftest, tcp, true, 1048576, 4096,"})
+  void eachHasSomethingToCompareOrNot(String name, String transport, boolean mapped, long bytes, long block,
+      Peer.Metric metric) {
+    assertThat(named(name).metric(request(transport, false, mapped, bytes, block)))
+        .isEqualTo(Optional.ofNullable(metric));
+  }
+
+  static List<Peer> ownPrograms() {
+    return List.of(new MemcpyPeer(), new ProcessVm(), new PingPong());
+  }
+
+  @ParameterizedTest
+  @MethodSource("ownPrograms")
+  void theProgramsInCRun(Peer peer) {
+    assumeTrue(peer.missing().isEmpty(), () -> peer.name() + ": " + peer.missing().orElse(""));
+    boolean latency = peer instanceof PingPong;
+    long bytes = latency ? 8 : MIB;
+
+    double value =
+        peer.measure(request(latency ? "tcp" : "shm", false, peer instanceof MemcpyPeer, bytes, latency ? 8 : 4096));
+
+    assertThat(value).isBetween(0.01, 10_000.0);
+  }
+
+  @Test
+  void processVmReadsToo() {
+    Peer peer = new ProcessVm();
+    assumeTrue(peer.missing().isEmpty(), () -> peer.missing().orElse(""));
+
+    assertThat(peer.measure(request("shm", true, false, MIB, MIB))).isPositive();
+  }
+
+  @Test
+  void iperf3RunsIfItIsHere() {
+    Peer peer = new Iperf3();
+    assumeTrue(peer.missing().isEmpty(), () -> "iperf3 is missing: " + peer.missing().orElse(""));
+
+    assertThat(peer.measure(request("tcp", false, true, MIB, MIB))).isPositive();
+  }
+
+  @Test
+  void theLastLineOfUcxIsRead() {
+    String out = """
+        iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
+        3000,17.169,17.823,17.823,56108.34,1000.00,56108,56108
+        """;
+
+    assertThat(UcxPerftest.parse(out, true)).isEqualTo(17.169);
+    assertThat(UcxPerftest.parse(out, false)).isEqualTo(1.048576);
+    assertThatThrownBy(() -> UcxPerftest.parse("no device", false)).isInstanceOf(PeerException.class)
+        .hasMessageContaining("'no device'");
+    assertThatThrownBy(() -> UcxPerftest.parse("a,b,c,d,e,f,g,h", false)).isInstanceOf(PeerException.class);
+    assertThatThrownBy(() -> UcxPerftest.parse("", true)).isInstanceOf(PeerException.class);
+  }
+
+  @Test
+  void whatIsNoFigureIsRefused() {
+    assertThat(JsonLine.number("x", "{\"a\":{\"b\":2.5}}", "/a/b")).isEqualTo(2.5);
+    for (String text : List.of("", "nonsense", "{}", "{\"a\":\"2\"}", "{\"a\":0}")) {
+      assertThatThrownBy(() -> JsonLine.number("x", text, "/a")).isInstanceOf(PeerException.class)
+          .hasMessageStartingWith("x printed");
+    }
+  }
+
+  @Test
+  void aProgramThatFailsIsQuoted() {
+    List<String> failing = List.of("sh", "-c", "echo one >&2; echo 'the reason' >&2; exit 3");
+    assertThatThrownBy(() -> Programs.run(failing, Duration.ofSeconds(10))).isInstanceOf(PeerException.class)
+        .hasMessage("sh ended with 3: the reason");
+    assertThatThrownBy(() -> Programs.run(List.of("no-such-program-anywhere"), SHORT))
+        .isInstanceOf(PeerException.class).hasMessageContaining("cannot start no-such-program-anywhere");
+  }
+
+  @Test
+  void aProgramThatHangsIsEnded() {
+    Programs.Running running = Programs.start(Map.of(), List.of("sleep", "600"));
+    try (running) {
+      assertThatThrownBy(() -> running.output(SHORT)).isInstanceOf(PeerException.class)
+          .hasMessageContaining("has not ended after");
+    }
+    long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+    while (running.isAlive() && System.nanoTime() < deadline) {
+      Thread.onSpinWait();
+    }
+
+    assertThat(running.isAlive()).isFalse();
+  }
+
+  @Test
+  void missingProgramsNameTheirCure() {
+    assertThat(Programs.find("no-such-program-anywhere")).isEmpty();
+    assertThat(Programs.find("sh")).isPresent();
+    assertThat(Peer.all()).allSatisfy(peer -> assertThat(peer.missing().orElse("apt install")).contains("apt install"));
+  }
+}
