@@ -19,6 +19,7 @@ import dev.hawser.memory.BlockPairs;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -48,17 +49,18 @@ final class Initiation {
   private final List<TransferState> scratchList = new ArrayList<>();
   private int notificationsSent;
   private int notificationLimit;
-  private int tier;
-  private int candidates;
-  private double bandwidthSum;
+  private final int[] candidates;
+  private final double[] bandwidthSum;
   private long nextDeadline;
   private boolean haveDeadline;
 
-  Initiation(OutboundLink link, LinkHost host, LinkSettings settings, InitiatorRules rules) {
+  Initiation(OutboundLink link, LinkHost host, LinkSettings settings, InitiatorRules rules, int tiers) {
     this.link = link;
     this.host = host;
     this.settings = settings;
     this.rules = rules;
+    this.candidates = new int[tiers];
+    this.bandwidthSum = new double[tiers];
   }
 
   boolean isBusy() {
@@ -195,7 +197,8 @@ final class Initiation {
     boolean replay = t.hasReplay();
     long position = replay ? t.replayPosition() : t.claimed;
     long remaining = replay ? t.replayLength() : t.plan().totalBytes() - t.claimed;
-    PathGeneration g = choose(remaining);
+    int tier = bestTier(t.tiers());
+    PathGeneration g = tier < 0 ? null : choose(tier, remaining);
     if (g == null) {
       return false;
     }
@@ -217,8 +220,18 @@ final class Initiation {
     return true;
   }
 
-  /** The path that would be through with a chunk first; null if none has room. */
-  private @Nullable PathGeneration choose(long remaining) {
+  /** The best tier that has a path up and reaches all of a transfer's memory; −1 if none. */
+  private int bestTier(int allowed) {
+    for (int tier = 0; tier < candidates.length; tier++) {
+      if (candidates[tier] > 0 && (allowed & 1 << tier) != 0) {
+        return tier;
+      }
+    }
+    return -1;
+  }
+
+  /** The path of a tier that would be through with a chunk first; null if none has room. */
+  private @Nullable PathGeneration choose(int tier, long remaining) {
     PathGeneration best = null;
     double bestTime = 0;
     List<PathGeneration> live = link.live();
@@ -239,24 +252,17 @@ final class Initiation {
     return best;
   }
 
-  /** Which tier carries data now, by how many paths, and how fast they are together. */
+  /** By tier: how many paths are up, and how fast they are together. */
   private void survey() {
-    tier = Integer.MAX_VALUE;
-    candidates = 0;
-    bandwidthSum = 0;
+    Arrays.fill(candidates, 0);
+    Arrays.fill(bandwidthSum, 0);
     List<PathGeneration> live = link.live();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
-      if (!g.isUp() || g.path.tierIndex > tier) {
-        continue;
+      if (g.isUp()) {
+        candidates[g.path.tierIndex]++;
+        bandwidthSum[g.path.tierIndex] += g.path.bandwidth;
       }
-      if (g.path.tierIndex < tier) {
-        tier = g.path.tierIndex;
-        candidates = 0;
-        bandwidthSum = 0;
-      }
-      candidates++;
-      bandwidthSum += g.path.bandwidth;
     }
   }
 
@@ -266,10 +272,10 @@ final class Initiation {
    */
   private long chunk(PathGeneration g, long remaining) {
     int max = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
-    if (candidates <= 1) {
+    if (candidates[g.path.tierIndex] <= 1) {
       return Math.min(remaining, max);
     }
-    long share = (long) (remaining * (g.path.bandwidth / (4 * bandwidthSum)));
+    long share = (long) (remaining * (g.path.bandwidth / (4 * bandwidthSum[g.path.tierIndex])));
     long chunk = Math.max(settings.minChunkBytes(), Math.min(share, max));
     return Math.min(remaining, chunk);
   }
@@ -407,7 +413,7 @@ final class Initiation {
     if (t.grantOn != null) {
       return;
     }
-    PathGeneration g = link.anyUp();
+    PathGeneration g = link.anyUp(link.tiersFor(grantOf(t).region()));
     if (g == null) {
       return; // pathUp() wakes it
     }

@@ -22,6 +22,7 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.wire.MessageReader;
@@ -143,7 +144,7 @@ public final class OutboundLink implements Link {
     this.now = host.nanoTime();
     this.lastHeard = now;
     this.nextHeartbeat = now;
-    this.initiation = new Initiation(this, host, settings, rules);
+    this.initiation = new Initiation(this, host, settings, rules, tiers.size());
     this.settlements = new Settlements(this, rules);
     openTier();
   }
@@ -213,7 +214,50 @@ public final class OutboundLink implements Link {
 
   @Override
   public Transfer prepare(DataRequest.Op op, TransferPlan plan) {
-    return new TransferState(this, op, plan);
+    int reaching = tiersFor(plan);
+    if (reaching == 0) {
+      throw new LinkException(
+          "no transport that reaches %s has a key for all of its memory: %s"
+              .formatted(peer.name(), keysOf(plan)));
+    }
+    tell(() -> openUpTo(reaching));
+    return new TransferState(this, op, plan, reaching);
+  }
+
+  /** Which tiers have keys for every remote region of a plan, as a mask. */
+  private int tiersFor(TransferPlan plan) {
+    int mask = -1;
+    for (int r = 0; r < plan.remoteRegions(); r++) {
+      mask &= tiersFor(plan.remoteRegion(r));
+    }
+    return mask;
+  }
+
+  /** Which tiers have a key for a region, as a mask. */
+  int tiersFor(RemoteRegion region) {
+    int mask = 0;
+    for (int i = 0; i < tiers.size(); i++) {
+      mask |= region.keys().containsKey(tiers.get(i).transport()) ? 1 << i : 0;
+    }
+    return mask;
+  }
+
+  private static String keysOf(TransferPlan plan) {
+    StringBuilder text = new StringBuilder();
+    for (int r = 0; r < plan.remoteRegions(); r++) {
+      text.append(text.isEmpty() ? "" : "; ")
+          .append(plan.remoteRegion(r))
+          .append(" has keys for ")
+          .append(plan.remoteRegion(r).keys().keySet());
+    }
+    return text.toString();
+  }
+
+  /** A transfer needs one of these tiers: open the first of them, if none is being used. Owner only. */
+  private void openUpTo(int mask) {
+    while (openTiers < tiers.size() && (mask & (1 << openTiers) - 1) == 0) {
+      openTier();
+    }
   }
 
   @Override
@@ -952,10 +996,18 @@ public final class OutboundLink implements Link {
   /** Some generation over which a message can go now; null if none. */
   @Nullable
   PathGeneration anyUp() {
+    return anyUp(-1);
+  }
+
+  /** The same, on one of these tiers. */
+  @Nullable
+  PathGeneration anyUp(int tierMask) {
     PathGeneration best = null;
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
-      if (g.isUp() && (best == null || g.bytesInFlight < best.bytesInFlight)) {
+      if (g.isUp()
+          && (tierMask & 1 << g.path.tierIndex) != 0
+          && (best == null || g.bytesInFlight < best.bytesInFlight)) {
         best = g;
       }
     }

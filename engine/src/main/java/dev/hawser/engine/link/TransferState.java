@@ -70,6 +70,7 @@ final class TransferState implements Transfer {
   final DataRequest.Op op;
   private final OutboundLink link;
   private final TransferPlan plan;
+  private final int tiers;
   private final BooleanSupplier ended = this::isEnded;
 
   // ---- settings: the user's while idle
@@ -143,7 +144,8 @@ final class TransferState implements Transfer {
   long closePosition = -1;
   long drainDeadline;
 
-  TransferState(OutboundLink link, DataRequest.Op op, TransferPlan plan) {
+  TransferState(OutboundLink link, DataRequest.Op op, TransferPlan plan, int tiers) {
+    this.tiers = tiers;
     this.link = link;
     this.op = op;
     this.plan = plan;
@@ -387,6 +389,11 @@ final class TransferState implements Transfer {
 
   TransferPlan plan() {
     return plan;
+  }
+
+  /** The tiers that reach all of its memory, as a mask. */
+  int tiers() {
+    return tiers;
   }
 
   boolean isActive() {

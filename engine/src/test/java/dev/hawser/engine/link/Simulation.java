@@ -52,6 +52,7 @@ final class Simulation implements LandingObserver {
   private static final long MS = 1_000_000L;
   private static final int SLICE = 4096;
   private static final int SLICES = 16;
+  private static final Map<String, byte[]> KEYS = Map.of("sim", new byte[0]);
   private static final byte REUSED = (byte) 0xEE;
   private static final MemoryRegistry REGISTRY = MemoryRegistry.create();
   private static final Region LOCAL = REGISTRY.allocate((long) SLICE * SLICES, Access.REMOTE_READ_WRITE);
@@ -576,7 +577,7 @@ final class Simulation implements LandingObserver {
       }
       RemoteRegion remote =
           new RemoteRegion(
-              REMOTE.id(), REMOTE.address(), REMOTE.length(), REMOTE.device(), REMOTE.access(), Map.of());
+              REMOTE.id(), REMOTE.address(), REMOTE.length(), REMOTE.device(), REMOTE.access(), KEYS);
       long local = LOCAL.address() + (long) job.slice * SLICE;
       long far = REMOTE.address() + (long) job.slice * SLICE;
       TransferPlan plan =
@@ -611,7 +612,7 @@ final class Simulation implements LandingObserver {
                     GENERATIONS.length(),
                     GENERATIONS.device(),
                     GENERATIONS.access(),
-                    Map.of()),
+                    KEYS),
                 GENERATIONS.address() + job.slice * 8L,
                 1));
         world.after(world.random(6 * MS), job::bump);
