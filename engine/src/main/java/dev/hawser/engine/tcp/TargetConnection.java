@@ -140,6 +140,11 @@ final class TargetConnection extends TcpConnection {
   }
 
   @Override
+  boolean canServe() {
+    return !reads.isIdle();
+  }
+
+  @Override
   void sent() {
     reads.release(out);
   }

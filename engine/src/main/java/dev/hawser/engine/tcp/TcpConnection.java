@@ -160,17 +160,24 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
         }
       }
     }
+    // What ended well is told before the failure.
+    work += outstanding.report(this, events, false, POLL_REPORTS);
     PathFault failed = fault;
     if (failed != null && !faultReported) {
       faultReported = true;
       work++;
       events.failed(this, failed);
     }
-    return work + outstanding.report(this, events, state != State.OPEN, POLL_REPORTS);
+    return state == State.OPEN ? work : work + outstanding.report(this, events, true, POLL_REPORTS);
   }
 
   /** Does what the other end asked for and what has room now. */
   void serve() {}
+
+  /** True if {@link #serve} would do something. */
+  boolean canServe() {
+    return false;
+  }
 
   /** Data has left: what was held for it can go. */
   void sent() {}
@@ -429,7 +436,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     if (state != State.OPEN) {
       return outstanding.isEmpty() && (fault == null || faultReported);
     }
-    if (unread || outstanding.hasEnded() || wire.holdsInput()) {
+    if (unread || outstanding.hasEnded() || wire.holdsInput() || (canServe() && !out.isBlocked())) {
       return false;
     }
     boolean output = !out.isEmpty() || !wire.flush();

@@ -19,24 +19,25 @@ import java.util.TreeSet;
  *     tcp.user-timeout-millis}); 0 leaves it to the kernel, which takes some 15 minutes
  */
 record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutMillis) {
-  private static final String PREFIX = "tcp.";
-  private static final String SEND_BUFFER = "tcp.send-buffer";
-  private static final String RECEIVE_BUFFER = "tcp.receive-buffer";
-  private static final String USER_TIMEOUT = "tcp.user-timeout-millis";
+  private static final String PREFIX = "tcp."; // as the user writes them
+  private static final String SEND_BUFFER = "send-buffer";
+  private static final String RECEIVE_BUFFER = "receive-buffer";
+  private static final String USER_TIMEOUT = "user-timeout-millis";
   private static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT));
 
   /** Above any lease that makes sense: heartbeats find a dead peer earlier. */
   private static final int DEFAULT_USER_TIMEOUT_MILLIS = 30_000;
 
   /**
-   * Reads the settings that begin with {@code tcp.}.
+   * Reads the settings, whose names have lost their {@code tcp.}.
    *
    * @throws IllegalArgumentException if one is unknown or no number; the message names it
    */
   static TcpSettings of(Map<String, String> settings) {
     for (String name : settings.keySet()) {
-      if (name.startsWith(PREFIX) && !KNOWN.contains(name)) {
-        throw new IllegalArgumentException("setting " + name + " is not known; there are " + String.join(", ", KNOWN));
+      if (!KNOWN.contains(name)) {
+        throw new IllegalArgumentException(
+            "setting " + PREFIX + name + " is not known; there are " + PREFIX + String.join(", " + PREFIX, KNOWN));
       }
     }
     return new TcpSettings(
@@ -56,9 +57,9 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
         return value;
       }
     } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("setting " + name + "=" + text + " is no whole number", e);
+      throw new IllegalArgumentException("setting " + PREFIX + name + "=" + text + " is no whole number", e);
     }
-    throw new IllegalArgumentException("setting " + name + "=" + text + " is negative");
+    throw new IllegalArgumentException("setting " + PREFIX + name + "=" + text + " is negative");
   }
 
   void apply(int fd) {

@@ -62,7 +62,7 @@ public final class TcpStreamBench {
     long cpu = cpuNanos();
     double[] figures = run(initiator, sleeper, plan, request, op, depth, seconds);
     System.out.printf(
-        "%d %d %d %.3f %.3f%n", request, block, depth, figures[0], (cpuNanos() - cpu) / figures[1]);
+        "%d %d %d %.6f %.3f%n", request, block, depth, figures[0], (cpuNanos() - cpu) / figures[1]);
     initiator.close();
     server.join(5000);
   }
