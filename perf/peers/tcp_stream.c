@@ -1,5 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-//
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
 // What one TCP socket gives on this machine: a sender and a receiver process move requests of a fixed size through
 // memory of a fixed size, both walking through it from the start to the end and again, as `hawser bench` does.
 //
