@@ -11,4 +11,7 @@ module dev.hawser.example.disagg {
   requires static org.jspecify;
   requires dev.hawser.agent;
   requires dev.hawser.metadata;
+  requires info.picocli;
+
+  opens dev.hawser.example.disagg to info.picocli;
 }
