@@ -1,0 +1,69 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.testkit.conformance;
+
+import dev.hawser.memory.Access;
+import dev.hawser.memory.AllocationOptions;
+import dev.hawser.memory.HugePages;
+import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.Region;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * All that {@link TransportConformance} knows of a transport. The class has a constructor without parameters: it is made
+ * again in a second process.
+ */
+public interface Fixture {
+
+  /** The transport's name, the only one that the engines may use. */
+  String transport();
+
+  /** Why it cannot be tried on this host; empty if it can. The suite is then skipped, with this reason. */
+  default Optional<String> obstacle() {
+    return Optional.empty();
+  }
+
+  /** Where each engine listens. */
+  default List<String> listen() {
+    return List.of("127.0.0.1:0");
+  }
+
+  /** As in the engine's configuration. */
+  default int pathsPerRoute() {
+    return 0;
+  }
+
+  /** The transport's settings. */
+  default Map<String, String> settings() {
+    return Map.of();
+  }
+
+  /**
+   * Whether the initiator's own processor stores into the target's memory, so that a target that lost its peer cannot
+   * free memory before that peer has let go or is dead.
+   */
+  default boolean mapped() {
+    return false;
+  }
+
+  /**
+   * Registers new memory of the kind that is tried, which the host can address.
+   *
+   * @param arena lives longer than the region
+   */
+  default Region register(MemoryRegistry registry, Arena arena, long bytes, Access access) {
+    return registry.allocate(bytes, access);
+  }
+
+  /** As {@link #register}, without touching it: for more bytes than the machine may have. Reads as zeros. */
+  default Region reserve(MemoryRegistry registry, Arena arena, long bytes, Access access) throws IOException {
+    return registry.allocate(bytes, access, new AllocationOptions(HugePages.NO, false));
+  }
+}

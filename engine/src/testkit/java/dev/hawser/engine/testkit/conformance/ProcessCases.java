@@ -1,0 +1,80 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.testkit.conformance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.hawser.engine.Link;
+import dev.hawser.engine.Transfer;
+import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.engine.TransferEnd.Failed;
+import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.memory.Access;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A peer in another process is killed or stopped in the middle: this side reports it within the link lease, by name, frees
+ * everything, and no late byte lands in memory that is used again.
+ */
+interface ProcessCases extends Cases {
+  Duration REPORTED = AgentSetup.SHORT_LEASE.plus(Waits.MARGIN);
+
+  private LiveAgent here() {
+    return LiveAgent.start(AgentSetup.of(fixture(), "here").lease(AgentSetup.SHORT_LEASE));
+  }
+
+  private static Transfer move(Op op, Link link, Memory local, Child child) {
+    Transfer transfer = link.prepare(op, Copies.endless(local, child.card().region()));
+    transfer.timeout(Waits.PATIENCE).notification("too late".getBytes(StandardCharsets.UTF_8)).post();
+    return transfer;
+  }
+
+  private static Failed lost(Transfer transfer, Link link) {
+    Failed failed = Ends.failed(REPORTED, transfer, link, Cause.PEER_LOST);
+    assertThat(failed.message()).contains(link.peer());
+    return failed;
+  }
+
+  @Test
+  default void reportsAPeerThatIsKilled() {
+    try (Child child = Child.start(fixture());
+        LiveAgent here = here();
+        Pair others = Pair.start(fixture());
+        Memory written = here.memory(OtherProcess.BYTES, Access.LOCAL);
+        Memory read = here.memory(OtherProcess.BYTES, Access.LOCAL);
+        Memory lent = here.memory(OtherProcess.BYTES, Access.REMOTE_READ_WRITE);
+        Bystander bystander = new Bystander(others)) {
+      Link link = here.engine().connect(child.card().peer());
+      link.awaitUp(Waits.PATIENCE);
+      child.tell("move WRITE " + new Card(here.description(), lent.remote()).encode(), "moving");
+      Transfer write = move(Op.WRITE, link, written, child);
+      Transfer reading = move(Op.READ, link, read, child);
+      Ends.underWay(write);
+      Ends.underWay(reading);
+
+      child.kill();
+      long killed = System.nanoTime();
+      lost(write, link);
+      lost(reading, link);
+      // As initiator: everything is this side's again.
+      read.paint(seed());
+      written.awaitUnused();
+      read.awaitUnused();
+      assertThat(link.state()).isEqualTo(Link.State.CONNECTING);
+      // As target: told within the lease, and the memory is free.
+      Inbox.Lost told = here.inbox().awaitLost(child.name(), REPORTED.minusNanos(System.nanoTime() - killed));
+      assertThat(told.peerEpoch()).isEqualTo(child.card().peer().epoch());
+      lent.paint(seed());
+      lent.awaitUnused();
+      lent.watch("after its peer was killed", Waits.WATCH);
+      read.verify("after its peer was killed");
+      assertThat(here.inbox().waiting()).isZero();
+      bystander.goesOn();
+    }
+  }
+}
