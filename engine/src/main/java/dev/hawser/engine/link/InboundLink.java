@@ -71,6 +71,10 @@ public final class InboundLink {
   private final Set<Integer> fenced = new HashSet<>();
   private final Set<Integer> used = new HashSet<>();
   private final List<Waiting> waiting = new ArrayList<>();
+  /** Told when the present session is fenced, whether or not the next one has begun by then. */
+  private final List<Runnable> whenLapsed = new ArrayList<>();
+  /** Of a session that is over: told when the last connection that came too late is gone as well. */
+  private final List<Runnable> whenGone = new ArrayList<>();
   private TransferWindow<InboundTransfer> window = new TransferWindow<>(0);
   private final ArrayDeque<InboundTransfer> pool = new ArrayDeque<>();
 
@@ -132,8 +136,10 @@ public final class InboundLink {
   public void end(String reason, Runnable done) {
     tell(
         () -> {
-          if (state != State.IDLE || !strays.isEmpty()) {
-            whenIdle.add(done);
+          if (state == State.IDLE) {
+            whenGone.add(done);
+          } else {
+            whenLapsed.add(done);
             for (InboundGeneration g : generations) {
               if (g.state == InboundGeneration.State.OPEN) {
                 g.connection.postMessage(
@@ -143,13 +149,9 @@ public final class InboundLink {
               }
             }
             lapse(reason);
-          } else {
-            done.run();
           }
         });
   }
-
-  private final List<Runnable> whenIdle = new ArrayList<>();
 
   private void tell(Runnable command) {
     mailbox.offer(command);
@@ -205,9 +207,9 @@ public final class InboundLink {
     } else if (state == State.LAPSING) {
       work += finishLapse();
     }
-    if (!whenIdle.isEmpty() && state == State.IDLE && strays.isEmpty()) {
-      List<Runnable> told = List.copyOf(whenIdle);
-      whenIdle.clear();
+    if (!whenGone.isEmpty() && strays.isEmpty()) {
+      List<Runnable> told = List.copyOf(whenGone);
+      whenGone.clear();
       told.forEach(Runnable::run);
     }
     return work;
@@ -371,6 +373,9 @@ public final class InboundLink {
     }
     generations.clear();
     state = State.IDLE;
+    // A HELLO that waits begins the next session below.
+    whenGone.addAll(whenLapsed);
+    whenLapsed.clear();
     abortOpen();
     if (!mentioned) {
       mentioned = true;
