@@ -28,6 +28,7 @@ import dev.hawser.agent.TransferResult;
 import dev.hawser.agent.UnresolvedBlocksException;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.agent.config.Secret;
+import dev.hawser.engine.EngineException;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
@@ -40,6 +41,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -259,8 +261,20 @@ class OneProcessTest {
 
       grant.revoke(LONG);
 
-      writer.notify(ownerPeer, new byte[] {1}).await(LONG);
+      notifyInANewSession(writer, ownerPeer);
       assertThat(owner.awaitNotification(LONG).payload()).containsExactly(1);
+    }
+  }
+
+  /** What was posted before the writer heard that its session is over ends with it. */
+  private static void notifyInANewSession(Agent writer, Peer owner) {
+    while (true) {
+      try {
+        writer.notify(owner, new byte[] {1}).await(LONG);
+        return;
+      } catch (TransferException e) {
+        assertThat(e.failure()).isIn(Cause.SESSION_ENDED, Cause.PEER_LOST);
+      }
     }
   }
 
@@ -372,6 +386,100 @@ class OneProcessTest {
       here.notify(peer, new byte[] {100}).await(LONG);
       assertThat(there.awaitNotification(LONG).payload()).containsExactly(100);
       assertThat(ours.uses()).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
+  void endsWhatIsUnderWayWhenAPeerIsRemovedOrTheAgentClosed(String transport) {
+    Agent here = start("here", transport);
+    try (Agent there = start("there", transport)) {
+      Region ours = here.allocate("pool", 32 << 20);
+      there.allocate("pool", 32 << 20);
+      Peer peer = here.addPeer(there.metadata());
+      peer.awaitConnected(LONG);
+      TransferFuture future = here.write(Blocks.of(ours), peer, peer.region("pool").blocks());
+      here.removePeer(peer);
+      endsAsDoneOr(Cause.CLOSED, future);
+
+      Peer again = here.addPeer(there.metadata());
+      here.notify(again, new byte[] {1}).await(LONG);
+      assertThat(there.awaitNotification(LONG).payload()).containsExactly(1);
+      TransferFuture last = here.write(Blocks.of(ours), again, again.region("pool").blocks());
+      here.close();
+      endsAsDoneOr(Cause.CLOSED, last);
+      assertThat(ours.isClosed()).isTrue();
+    } finally {
+      here.close();
+    }
+  }
+
+  private static void endsAsDoneOr(Cause cause, TransferFuture future) {
+    try {
+      future.await(LONG);
+    } catch (TransferException e) {
+      assertThat(e.failure()).isEqualTo(cause);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
+  void namesThePortThatIsInUse(String transport) {
+    try (Agent here = start("here", transport)) {
+      String taken = here.addresses().getFirst();
+
+      assertThatThrownBy(() -> Agent.builder(settings("there", transport).listen(taken).build()).start())
+          .isInstanceOf(EngineException.class).hasMessageContaining(taken.substring(taken.lastIndexOf(':') + 1));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
+  void servesManyThreadsAtOnce(String transport) throws InterruptedException {
+    int threads = 6;
+    int rounds = 150;
+    long share = 64 << 10;
+    try (Agent here = start("here", transport); Agent there = start("there", transport)) {
+      Region ours = here.allocate("pool", threads * share);
+      Region theirs = there.allocate("pool", threads * share);
+      Peer peer = here.addPeer(there.metadata());
+      CounterFuture all = there.expect(1, (long) threads * rounds);
+      ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
+      Thread[] running = new Thread[threads];
+      for (int t = 0; t < threads; t++) {
+        long offset = t * share;
+        int seed = t;
+        running[t] = Thread.ofPlatform().start(() -> {
+          try {
+            writeReadAndCompare(here, peer, ours, theirs, offset, share, rounds, seed);
+          } catch (RuntimeException | AssertionError e) {
+            failures.add(e);
+          }
+        });
+      }
+      for (Thread thread : running) {
+        thread.join(60_000);
+        assertThat(thread.isAlive()).isFalse();
+      }
+      assertThat(failures).isEmpty();
+      all.await(LONG);
+    }
+  }
+
+  private static void writeReadAndCompare(Agent agent, Peer peer, Region ours, Region theirs, long offset, long share,
+      int rounds, int seed) {
+    Random random = new Random(seed);
+    BlockList local = Blocks.of(ours, offset, 4096, share / 4096);
+    BlockList remote = Blocks.of(theirs, offset, 4096, share / 4096);
+    for (int round = 0; round < rounds; round++) {
+      byte value = (byte) random.nextInt();
+      ours.segment().asSlice(offset, share).fill(value);
+      agent.write(local, peer, remote, TransferOptions.counting(1)).await(LONG);
+      ours.segment().asSlice(offset, share).fill((byte) 0);
+      agent.read(local, peer, remote).await(LONG);
+      for (long i = offset; i < offset + share; i += 1021) {
+        assertThat(at(ours, i)).isEqualTo(value);
+      }
     }
   }
 

@@ -7,7 +7,11 @@ package dev.hawser.agent.endtoend;
 
 import dev.hawser.agent.Agent;
 import dev.hawser.agent.AwaitTimeoutException;
+import dev.hawser.agent.Blocks;
 import dev.hawser.agent.Notification;
+import dev.hawser.agent.Operation;
+import dev.hawser.agent.Peer;
+import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.memory.Region;
 import java.io.BufferedReader;
@@ -83,6 +87,19 @@ final class PeerProcess implements AutoCloseable {
     kill();
   }
 
+  /** Writes to the peer's pool again and again, until it is killed or fails. */
+  private static void push(Agent agent, String name, Region pool, PrintStream out) {
+    Peer peer = agent.peer(name, Duration.ofSeconds(20));
+    PreparedTransfer prepared =
+        agent.prepare(Operation.WRITE, Blocks.of(pool), peer, peer.region("pool").blocks())
+            .notification(new byte[] {1});
+    prepared.postAndAwait(Duration.ofSeconds(20));
+    out.println("pushing");
+    while (true) {
+      prepared.postAndAwait(Duration.ofSeconds(20));
+    }
+  }
+
   /** {@code name transport metadata-url fill}: ends when its standard input does, or when it is told. */
   public static void main(String[] arguments) {
     PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
@@ -101,6 +118,9 @@ final class PeerProcess implements AutoCloseable {
         }
         if (told.text().equals("end")) {
           return;
+        }
+        if (told.text().equals("push")) {
+          push(agent, told.peer(), pool, out);
         }
         out.println(told.text() + " " + pool.segment().get(ValueLayout.JAVA_BYTE, POOL - 1));
       }

@@ -25,7 +25,7 @@ final class Transports {
     try (Agent agent = Agent.builder(config).start()) {
       TreeSet<String> present =
           new TreeSet<>(MetadataBlob.decode(agent.metadata(), Secret.NONE, "a test").transports().keySet());
-      assertThat(present).contains("shm");
+      assertThat(present).contains("shm", "tcp");
       return present.stream();
     }
   }
