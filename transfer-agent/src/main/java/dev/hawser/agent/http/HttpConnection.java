@@ -14,10 +14,10 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
@@ -211,11 +211,13 @@ public final class HttpConnection implements AutoCloseable {
 
   private Thread startWatchdog(long until) {
     return Thread.ofVirtual().name("hawser-http-watchdog").start(() -> {
-      try {
-        Thread.sleep(Duration.ofNanos(Math.max(0, until - System.nanoTime())));
-        close();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
+      while (!Thread.currentThread().isInterrupted()) {
+        long left = until - System.nanoTime();
+        if (left <= 0) {
+          close(); // a write that blocks has no other way to end
+          return;
+        }
+        LockSupport.parkNanos(this, left);
       }
     });
   }
