@@ -42,7 +42,7 @@ import picocli.CommandLine.Spec;
         "Measures transfers between two processes, and verifies their bytes.",
         "Without --role it starts a metadata service and a target process on this host, and measures every transport "
             + "that works here. On two hosts:",
-        "  hawser metadata --host ADDRESS --port 7300",
+        "  hawser metadata --listen ADDRESS:7300 --allow-anonymous",
         "  hawser bench --role target --metadata http://ADDRESS:7300 --listen ADDRESS:0",
         "  hawser bench --role initiator --metadata http://ADDRESS:7300 --listen ADDRESS:0 --peer target"})
 final class BenchCommand implements Callable<Integer> {
