@@ -195,7 +195,7 @@ interface BadInputCases extends Cases {
         outer.verify("after a second " + op);
         bystander.goesOn();
       }
-      assertThat(pair().link().state()).isEqualTo(Link.State.UP);
+      pair().link().awaitUp(Waits.PATIENCE);
       assertThat(pair().target().inbox().waiting()).isZero();
     }
   }

@@ -8,6 +8,7 @@ package dev.hawser.engine.testkit.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.Link;
+import dev.hawser.engine.LinkException;
 import dev.hawser.engine.spi.DataRequest.Op;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -100,11 +101,18 @@ public abstract class TransferConformance
     } finally {
       present.initiator().inbox().clear();
       present.target().inbox().clear();
-      if (present.link().state() != Link.State.UP) {
-        // The next case begins with agents that are well; this one has failed.
-        shared = null;
-        present.close();
-      }
+      awaitUp(present);
+    }
+  }
+
+  /** A path that was fenced comes back by itself; if none does, the next case begins with agents that are well. */
+  private void awaitUp(Pair present) {
+    try {
+      present.link().awaitUp(Waits.PATIENCE);
+    } catch (LinkException e) {
+      shared = null;
+      present.close();
+      throw e;
     }
   }
 
