@@ -84,6 +84,7 @@ public final class InboundLink {
   private final AtomicInteger consumed = new AtomicInteger();
   private int grantBase;
   private int grantSaid;
+  private int deliveredInSession;
 
   private long now;
   private long lastHeard;
@@ -166,10 +167,9 @@ public final class InboundLink {
    * @return how much was done
    */
   public int doWork() {
-    long before = now;
     now = host.nanoTime();
-    if (now - before > settings.heartbeatNanos()) {
-      lastHeard += now - before; // we were stopped or starved: that is not the initiator's silence
+    if (state == State.ACTIVE && now - nextEvent > settings.heartbeatNanos()) {
+      lastHeard += now - nextEvent; // we come later than we meant to: that is not the initiator's silence
     }
     int work = 0;
     for (Runnable command = mailbox.poll(); command != null; command = mailbox.poll()) {
@@ -313,6 +313,7 @@ public final class InboundLink {
     mentioned = false;
     grantBase = settings.notificationCredits() - unconsumed.get();
     consumed.set(0);
+    deliveredInSession = 0;
     grantSaid = grantBase;
   }
 
@@ -649,6 +650,7 @@ public final class InboundLink {
       case COUNT -> handler.counted(initiator, initiatorEpoch, t.counter(), t.requestId());
       case NOTIFICATION -> {
         unconsumed.incrementAndGet();
+        deliveredInSession++;
         handler.notification(
             new Delivered(initiator, initiatorEpoch, t.number, t.requestId(), t.payload()));
       }
@@ -704,7 +706,9 @@ public final class InboundLink {
   private void sayCredit() {
     int limit = notificationLimit();
     int news = limit - grantSaid;
-    if (news <= 0 || (news < settings.notificationCredits() / 4 && unconsumed.get() > 0)) {
+    int some = Math.max(1, settings.notificationCredits() / 4);
+    boolean runsLow = grantSaid - deliveredInSession < some;
+    if (news <= 0 || (news < some && !runsLow && unconsumed.get() > 0)) {
       return;
     }
     InboundGeneration over = anyOpen();
@@ -761,6 +765,7 @@ public final class InboundLink {
       if (taken.compareAndSet(false, true)) {
         unconsumed.decrementAndGet();
         consumed.incrementAndGet();
+        host.wake(); // the initiator may be waiting for this credit
       }
     }
   }

@@ -214,6 +214,12 @@ public final class OutboundLink implements Link {
 
   @Override
   public Transfer prepare(DataRequest.Op op, TransferPlan plan) {
+    for (int i = 0; op == DataRequest.Op.READ && i < plan.localRegions(); i++) {
+      if (!plan.localRegion(i).writable()) {
+        throw new IllegalArgumentException(
+            plan.localRegion(i) + " is read-only memory: a READ needs a local region that can be written");
+      }
+    }
     int reaching = tiersFor(plan);
     if (reaching == 0) {
       throw new LinkException(
@@ -362,15 +368,11 @@ public final class OutboundLink implements Link {
    * @return how much was done
    */
   public int doWork() {
-    long before = now;
     now = host.nanoTime();
-    if (now - before > settings.heartbeatNanos()) {
-      forgiveOwnAbsence(now - before);
+    if (now - nextEvent > settings.heartbeatNanos()) {
+      forgiveOwnAbsence(now - nextEvent);
     }
     int work = mailbox.drain(mailReader);
-    if (now - nextEvent >= 0) {
-      work += timers();
-    }
     work += initiation.pump();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
@@ -381,6 +383,9 @@ public final class OutboundLink implements Link {
       noteProgress(g);
     }
     work += reapDrained();
+    if (now - nextEvent >= 0) {
+      work += timers(); // behind the polls: what has arrived meanwhile is a sign of life
+    }
     work += initiation.advanceReady();
     if (initiation.wantsPump()) {
       work += initiation.pump();
@@ -398,7 +403,7 @@ public final class OutboundLink implements Link {
     return work;
   }
 
-  /** We were stopped or starved, so nothing could be heard: that is not the peer's silence. */
+  /** We come later than we meant to, stopped or starved: that is not the peer's silence. */
   private void forgiveOwnAbsence(long absence) {
     lastHeard += absence;
     for (int i = 0; i < live.size(); i++) {

@@ -279,11 +279,30 @@ final class TransferState implements Transfer {
     if (now == ACTIVE || !STATUS.compareAndSet(this, now, ACTIVE)) {
       mustBeIdle();
     }
+    retainLocalRegions(now);
     cancelRequested = false;
     end = null;
     remote = RemoteState.PENDING;
     acked = 0;
     postedAt = link.hostNow();
+  }
+
+  /** None of them can be closed, nor its memory be unmapped, before the end. */
+  private void retainLocalRegions(int before) {
+    for (int i = 0; i < plan.localRegions(); i++) {
+      if (!plan.localRegion(i).tryRetain()) {
+        releaseLocalRegions(i);
+        status = before;
+        throw new IllegalStateException(
+            plan.localRegion(i) + " is closed: prepare the transfer again in a region that is open");
+      }
+    }
+  }
+
+  private void releaseLocalRegions(int count) {
+    for (int i = 0; i < count; i++) {
+      plan.localRegion(i).release();
+    }
   }
 
   @Override
@@ -557,6 +576,7 @@ final class TransferState implements Transfer {
 
   /** The end: hands the transfer back to the user. Nothing of it is touched afterwards. */
   void finish(TransferEnd newEnd, RemoteState newRemote) {
+    releaseLocalRegions(plan.localRegions());
     remote = newRemote;
     end = newEnd;
     status = ENDED;
