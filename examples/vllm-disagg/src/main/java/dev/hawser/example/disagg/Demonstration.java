@@ -17,7 +17,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The command line: starts the metadata service and both workers, and sends requests through them. */
-@Command(name = "run.sh", mixinStandardHelpOptions = true, sortOptions = false, description = "Moves the KV cache of a model from a prefill process to a decode process, by pull and by layer-wise push, and verifies every byte of both pools.")
+@Command(name = "run.sh", mixinStandardHelpOptions = true, sortOptions = false,
+    description = "Moves the KV cache of a model from a prefill process to a decode process, by pull and by layer-wise push, and verifies every byte of both pools.")
 final class Demonstration implements Callable<Integer> {
   private static final String AUTO = "auto";
 
@@ -33,13 +34,16 @@ final class Demonstration implements Callable<Integer> {
   @Option(names = "--requests", paramLabel = "N", description = "Requests each way (${DEFAULT-VALUE}).")
   private int requests = 3;
 
-  @Option(names = "--prefill-blocks", paramLabel = "N", description = "Blocks of the prefill worker's pool (${DEFAULT-VALUE}).")
+  @Option(names = "--prefill-blocks", paramLabel = "N",
+      description = "Blocks of the prefill worker's pool (${DEFAULT-VALUE}).")
   private int prefillBlocks = 512;
 
-  @Option(names = "--decode-blocks", paramLabel = "N", description = "Blocks of the decode worker's pool (${DEFAULT-VALUE}).")
+  @Option(names = "--decode-blocks", paramLabel = "N",
+      description = "Blocks of the decode worker's pool (${DEFAULT-VALUE}).")
   private int decodeBlocks = 768;
 
-  @Option(names = "--transport", paramLabel = "NAME", description = "The transport to use, such as shm or tcp (${DEFAULT-VALUE}: the best that works).")
+  @Option(names = "--transport", paramLabel = "NAME",
+      description = "The transport to use, such as shm or tcp (${DEFAULT-VALUE}: the best that works).")
   private String transport = AUTO;
 
   @Option(names = "--by-hand", description = "Carry the agents' metadata by hand, without a metadata service.")
@@ -51,7 +55,8 @@ final class Demonstration implements Callable<Integer> {
   @Option(names = "--corrupt", description = "Damage one block that was received: must end with exit code 1.")
   private boolean corruptReceived;
 
-  @Option(names = "--corrupt-free", description = "Damage one block that nothing may write to: must end with exit code 1.")
+  @Option(names = "--corrupt-free",
+      description = "Damage one block that nothing may write to: must end with exit code 1.")
   private boolean corruptFree;
 
   /** Ends with 0 if everything held, 1 if something did not, 2 for wrong options. */
