@@ -61,7 +61,8 @@ public interface Engine extends AutoCloseable {
    * Asks who answers at an address.
    *
    * @param address numeric {@code host:port}
-   * @return empty if nobody answers within the time
+   * @return empty if nobody answers within the time; a nameless identity if an agent answers that will not say who it is,
+   *     because the secrets differ
    */
   Optional<Identity> probe(String address, Duration timeout);
 

@@ -26,6 +26,7 @@ import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -512,6 +513,11 @@ public final class Agent implements AutoCloseable {
   /** Sends a notification that belongs to no data: at most 4 KiB. Its end means that the peer has it. */
   public TransferFuture notify(Peer peer, byte[] payload) {
     return submit(prepareNotification(peer), TransferOptions.notifying(payload));
+  }
+
+  /** As {@link #notify(Peer, byte[])}: the UTF-8 bytes of a text. */
+  public TransferFuture notify(Peer peer, String text) {
+    return notify(peer, text.getBytes(StandardCharsets.UTF_8));
   }
 
   /** A transfer of no bytes, to carry a notification or an arrival, again and again. */

@@ -119,6 +119,9 @@ final class AgentStart {
       return;
     }
     Optional<Engine.Identity> holder = agent.engine().probe(recorded.address(), SILENCE);
+    if (holder.isPresent() && holder.get().name().isEmpty()) {
+      throw new NameInUseException(config.name(), recorded.address());
+    }
     if (holder.isPresent() && holder.get().name().equals(config.name()) && holder.get().epoch() != agent.epoch()) {
       throw new NameInUseException(config.name(), recorded.address(), holder.get().host(), holder.get().pid());
     }

@@ -19,12 +19,20 @@ public final class NameInUseException extends AgentException {
     this.pid = pid;
   }
 
-  /** The host that the other one runs on, as it calls itself. */
+  NameInUseException(String name, String address) {
+    super("the name '" + name + "' is in use: who answers at " + address
+        + " does not say who it is, for its cluster secret is another one; set the same HAWSER_SECRET, or choose another name"
+        + " (HAWSER_NAME)");
+    this.host = "";
+    this.pid = 0;
+  }
+
+  /** The host that the other one runs on, as it calls itself; empty if it does not say. */
   public String host() {
     return host;
   }
 
-  /** Its process there. */
+  /** Its process there; 0 if it does not say. */
   public long pid() {
     return pid;
   }

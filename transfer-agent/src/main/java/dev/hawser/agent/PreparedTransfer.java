@@ -168,6 +168,9 @@ public final class PreparedTransfer implements TransferHandle {
     if (!(e instanceof LinkException)) {
       return e;
     }
+    if (agent.isClosed()) {
+      return new AgentClosedException(agent.name());
+    }
     if (peer.epochOrZero() != peerEpoch) {
       return restarted();
     }

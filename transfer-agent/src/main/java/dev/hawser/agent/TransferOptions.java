@@ -5,6 +5,7 @@
 
 package dev.hawser.agent;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +42,11 @@ public final class TransferOptions {
   /** {@link #NONE} with a notification. */
   public static TransferOptions notifying(byte[] payload) {
     return NONE.notification(payload);
+  }
+
+  /** {@link #NONE} with a notification: the UTF-8 bytes of a text. */
+  public static TransferOptions notifying(String text) {
+    return notifying(text.getBytes(StandardCharsets.UTF_8));
   }
 
   /** {@link #NONE} with an arrival for a counter. */

@@ -344,7 +344,7 @@ public final class WorkerEngine implements Engine {
     return switch (bootstrap.probe(address, timeout)) {
       case ProbeResult.Found(dev.hawser.engine.bootstrap.Identity who) ->
         Optional.of(new Identity(who.name(), who.epoch(), who.host(), who.pid()));
-      case ProbeResult.Refused refused -> Optional.empty();
+      case ProbeResult.Refused refused -> Optional.of(new Identity("", 0, "", 0));
       case ProbeResult.Silent silent -> Optional.empty();
     };
   }

@@ -318,6 +318,19 @@ class OneProcessTest {
 
   @ParameterizedTest
   @MethodSource(TRANSPORTS)
+  void doesNotTakeTheNameOfALivingAgentOfAnotherCluster(String transport) {
+    try (MetadataService service = MetadataService.start(MetadataConfig.defaults());
+        Agent first = Agent.builder(settings("same", transport).metadata(service.uri().toString())
+            .secret(Secret.of("one")).build()).start()) {
+      assertThatThrownBy(() -> Agent.builder(settings("same", transport).metadata(service.uri().toString())
+          .secret(Secret.of("two")).build()).start()).isInstanceOf(NameInUseException.class)
+          .hasMessageContaining("does not say who it is").hasMessageContaining("HAWSER_SECRET");
+      assertThat(first.isClosed()).isFalse();
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
   void refusesWhatIsWrongAndGoesOn(String transport) {
     try (Agent here = start("here", transport); Agent there = start("there", transport)) {
       Region ours = here.allocate("pool", 4096);

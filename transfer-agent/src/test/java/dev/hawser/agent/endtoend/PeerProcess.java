@@ -20,6 +20,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -74,12 +76,42 @@ final class PeerProcess implements AutoCloseable {
     }
   }
 
-  /** Sends a signal by name: STOP, CONT. */
-  void signal(String name) throws IOException, InterruptedException {
+  /** Stops it, and returns when none of its threads runs any more. */
+  void stop() throws IOException, InterruptedException {
+    signal("STOP");
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!isStopped()) {
+      if (System.nanoTime() - deadline > 0) {
+        throw new IOException("the peer process does not stop");
+      }
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Lets it go on. */
+  void goOn() throws IOException, InterruptedException {
+    signal("CONT");
+  }
+
+  private void signal(String name) throws IOException, InterruptedException {
     Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).inheritIO().start();
     if (!kill.waitFor(20, TimeUnit.SECONDS) || kill.exitValue() != 0) {
       throw new IOException("kill -" + name + " failed");
     }
+  }
+
+  /** Whether every thread is in state T; see proc(5). */
+  private boolean isStopped() throws IOException {
+    try (DirectoryStream<Path> threads =
+        Files.newDirectoryStream(Path.of("/proc", Long.toString(process.pid()), "task"))) {
+      for (Path thread : threads) {
+        String stat = Files.readString(thread.resolve("stat"));
+        if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   @Override

@@ -178,7 +178,7 @@ class TwoProcessIT {
       Peer peer = here.peer("there", LONG);
       here.notify(peer, "hello".getBytes(StandardCharsets.UTF_8)).await(LONG);
       process.expect("hello 1");
-      process.signal("STOP");
+      process.stop();
       try {
         TransferFuture late = here.write(Blocks.of(ours), peer, peer.region("pool").blocks(0, 4096, 1),
             TransferOptions.notifying("late".getBytes(StandardCharsets.UTF_8)).timeout(Duration.ofMillis(300)));
@@ -187,7 +187,7 @@ class TwoProcessIT {
             e -> assertThat(e.failure()).isIn(Cause.DEADLINE_EXCEEDED, Cause.PEER_LOST));
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(LEASE.multipliedBy(3));
       } finally {
-        process.signal("CONT");
+        process.goOn();
       }
       // It is no sticky blacklist: once it runs again, so do transfers.
       long deadline = System.nanoTime() + LONG.toNanos();
