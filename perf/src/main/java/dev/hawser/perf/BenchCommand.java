@@ -155,7 +155,8 @@ final class BenchCommand implements Callable<Integer> {
   }
 
   private int target() throws IOException, InterruptedException {
-    try (BenchTarget target = BenchTarget.start(node(TARGET, metadata()))) {
+    // Closed in the reverse order: peers and the metadata service are told before the signal has its way.
+    try (UntilSignal signal = UntilSignal.install(); BenchTarget target = BenchTarget.start(node(TARGET, metadata()))) {
       PrintWriter out = spec.commandLine().getOut();
       out.println(NodeProcess.READY + target.name());
       out.flush();
@@ -163,11 +164,11 @@ final class BenchCommand implements Callable<Integer> {
         while (System.in.read() >= 0) {
           // Nothing is said to a target this way but the end.
         }
-        return 0;
+      } else {
+        signal.await();
       }
-      Thread.currentThread().join(); // Until a signal ends the process, whose agent's peers then see it go.
-      return 0;
     }
+    return 0;
   }
 
   private int local(BenchPlan plan) {

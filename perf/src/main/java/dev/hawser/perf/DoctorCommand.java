@@ -7,6 +7,8 @@ package dev.hawser.perf;
 
 import dev.hawser.perf.doctor.Finding;
 import dev.hawser.perf.doctor.HostCheck;
+import dev.hawser.perf.doctor.PeerCheck;
+import dev.hawser.perf.doctor.TransportCheck;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +29,8 @@ final class DoctorCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     List<Finding> findings = new ArrayList<>(new HostCheck().findings());
+    findings.addAll(TransportCheck.findings());
+    findings.addAll(PeerCheck.findings());
     PrintWriter out = spec.commandLine().getOut();
     boolean problem = false;
     for (Finding finding : findings) {

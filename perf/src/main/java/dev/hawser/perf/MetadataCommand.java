@@ -16,8 +16,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -31,8 +29,6 @@ import picocli.CommandLine.Spec;
     footer = {"", "Beyond loopback it wants to know who asks: --tokens or --tls-client-ca, or --allow-anonymous.",
         "Several with the same --store etcd:… are replicas of one; agents take all their URLs."})
 final class MetadataCommand implements Callable<Integer> {
-  private static final Duration STOP = Duration.ofSeconds(30);
-
   @Spec
   private CommandSpec spec = CommandSpec.create();
 
@@ -138,13 +134,7 @@ final class MetadataCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException, IOException {
-    CountDownLatch end = new CountDownLatch(1);
-    CountDownLatch stopped = new CountDownLatch(1);
-    try (MetadataService service = MetadataService.start(config())) {
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-        end.countDown();
-        awaitQuietly(stopped);
-      }, "hawser-metadata-stop"));
+    try (UntilSignal signal = UntilSignal.install(); MetadataService service = MetadataService.start(config())) {
       PrintWriter out = spec.commandLine().getOut();
       out.println("hawser metadata: " + service.uri());
       out.flush();
@@ -153,21 +143,10 @@ final class MetadataCommand implements Callable<Integer> {
           // Nothing is said this way but the end.
         }
       } else {
-        end.await();
+        signal.await();
       }
-    } finally {
-      stopped.countDown();
     }
     return 0;
-  }
-
-  /** The process ends when the hook does: agents are to be told before. */
-  private static void awaitQuietly(CountDownLatch stopped) {
-    try {
-      stopped.await(STOP.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   /** What the options say. */

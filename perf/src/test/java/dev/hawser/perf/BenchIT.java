@@ -167,7 +167,7 @@ class BenchIT {
       killer.join();
 
       assertThat(code).isEqualTo(1);
-      assertThat(err.toString()).contains("doomed");
+      assertThat(err.toString()).contains("'doomed' is gone");
     }
   }
 

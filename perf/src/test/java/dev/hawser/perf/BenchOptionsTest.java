@@ -123,7 +123,7 @@ class BenchOptionsTest {
       "bench mesh --nodes a,a --metadata http://127.0.0.1:1 | two or more different names",
       "bench mesh --size banana | 'banana'",
       "metadata --max-blob banana | 'banana'",
-      "metadata --port 99999 | port is 99999"})
+      "metadata --listen 127.0.0.1:99999 | port is 99999"})
   void wrongWordsEndWithTwoAndOneLine(String line, String message) {
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();

@@ -59,7 +59,8 @@ class HawserTest {
   @Test
   void doctorLooksAround() {
     assertThat(run("doctor")).isZero();
-    assertThat(out.toString()).contains("java").contains("locked memory").contains("rdma devices");
+    assertThat(out.toString()).contains("java").contains("locked memory").contains("rdma devices")
+        .containsPattern("transport +tcp works").containsPattern("transport +shm ").contains("bench peer");
   }
 
   @Test

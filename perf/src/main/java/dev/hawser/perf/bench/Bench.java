@@ -75,13 +75,19 @@ public final class Bench implements AutoCloseable {
             rows.add(row);
             listener.row(row);
             first = false;
-            if (row.errors() == 0) {
+            if (row.errors() != 0) {
+              node.requireAnswer(target);
+            } else {
               peerRows.addAll(comparison.compare(session::measure, transport, op, shape));
             }
           }
         }
       } catch (RuntimeException e) {
         failures.add(transport + ": " + e.getMessage());
+        if (!node.answers(target)) {
+          failures.add("'" + target + "' is gone; what was still to be measured is left out");
+          break;
+        }
       }
     }
     return new BenchOutcome(rows, peerRows, failures);

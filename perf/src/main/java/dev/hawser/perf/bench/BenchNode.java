@@ -7,6 +7,7 @@ package dev.hawser.perf.bench;
 
 import com.sun.management.OperatingSystemMXBean;
 import dev.hawser.agent.Agent;
+import dev.hawser.agent.AgentException;
 import dev.hawser.agent.AgentListener;
 import dev.hawser.agent.Peer;
 import dev.hawser.agent.config.HawserConfig;
@@ -83,6 +84,26 @@ final class BenchNode implements AutoCloseable {
    */
   void awaitNode(String peer, Duration timeout) {
     agent.peer(peer, timeout).awaitConnected(timeout);
+  }
+
+  /**
+   * Asks a node for a sign of life.
+   *
+   * @throws BenchException if none comes
+   */
+  void requireAnswer(String peer) {
+    control.call(peer, new Message("cpu"), NOTIFY);
+  }
+
+  /** Whether a node still answers. */
+  boolean answers(String peer) {
+    try {
+      requireAnswer(peer);
+      return true;
+    } catch (BenchException | AgentException e) {
+      System.getLogger(BenchNode.class.getName()).log(System.Logger.Level.DEBUG, e.getMessage());
+      return false;
+    }
   }
 
   /** Processor time of a node's process so far, nanoseconds. */

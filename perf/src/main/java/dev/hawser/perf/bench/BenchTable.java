@@ -48,8 +48,7 @@ public final class BenchTable {
 
   /** Three significant digits, never in powers of ten. */
   public static String figure(double value) {
-    double size = Math.abs(value);
-    String format = size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 0.1 || size == 0 ? "%.2f" : "%.4f";
-    return String.format(Locale.ROOT, format, value);
+    int digits = value == 0 ? 2 : Math.clamp(2 - (long) Math.floor(Math.log10(Math.abs(value))), 0, 7);
+    return String.format(Locale.ROOT, "%." + digits + "f", value);
   }
 }

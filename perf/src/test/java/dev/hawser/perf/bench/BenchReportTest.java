@@ -84,7 +84,8 @@ class BenchReportTest {
   @Test
   void figuresHaveThreeDigits() {
     assertThat(List.of(BenchTable.figure(12345.6), BenchTable.figure(99.94), BenchTable.figure(1.234),
-        BenchTable.figure(0.01234), BenchTable.figure(0))).containsExactly("12346", "99.9", "1.23", "0.0123", "0.00");
+        BenchTable.figure(0.01234), BenchTable.figure(0.00026), BenchTable.figure(0)))
+        .containsExactly("12346", "99.9", "1.23", "0.0123", "0.000260", "0.00");
   }
 
   @Test

@@ -36,7 +36,10 @@ class PeersTest {
       "process_vm, shm, false, 1048576, 4096, GBYTES_PER_S", "process_vm, shm, true, 1048576, 4096,",
       "pingpong, tcp, true, 8, 8, LATENCY_US", "pingpong, tcp, true, 1048576, 1048576,", "pingpong, shm, true, 8, 8,",
       "iperf3, tcp, true, 1048576, 1048576, GBYTES_PER_S", "iperf3, tcp, true, 1048576, 4096,",
-      "iperf3, tcp, true, 8, 8,", "ucx_perftest, shm, true, 8, 8, LATENCY_US",
+      "iperf3, tcp, true, 8, 8,",
+      "tcp_stream, tcp, false, 1048576, 4096, GBYTES_PER_S", "tcp_stream, tcp, true, 8, 8,",
+      "tcp_stream, tcp, true, 16777216, 4096,", "tcp_stream, shm, true, 1048576, 4096,",
+      "ucx_perftest, shm, true, 8, 8, LATENCY_US",
       "ucx_perftest, tcp, true, 1048576, 1048576, GBYTES_PER_S", "ucx_perftest, tcp, true, 1048576, 4096,"})
   void eachHasSomethingToCompareOrNot(String name, String transport, boolean mapped, long bytes, long block,
       Peer.Metric metric) {
@@ -45,7 +48,7 @@ class PeersTest {
   }
 
   static List<Peer> ownPrograms() {
-    return List.of(new MemcpyPeer(), new ProcessVm(), new PingPong());
+    return List.of(new MemcpyPeer(), new ProcessVm(), new PingPong(), new TcpStream());
   }
 
   @ParameterizedTest
@@ -56,7 +59,8 @@ class PeersTest {
     long bytes = latency ? 8 : MIB;
 
     double value =
-        peer.measure(request(latency ? "tcp" : "shm", false, peer instanceof MemcpyPeer, bytes, latency ? 8 : 4096));
+        peer.measure(request(latency || peer instanceof TcpStream ? "tcp" : "shm", false, peer instanceof MemcpyPeer,
+            bytes, latency ? 8 : 4096));
 
     assertThat(value).isBetween(0.01, 10_000.0);
   }
@@ -90,6 +94,15 @@ class PeersTest {
         .hasMessageContaining("'no device'");
     assertThatThrownBy(() -> UcxPerftest.parse("a,b,c,d,e,f,g,h", false)).isInstanceOf(PeerException.class);
     assertThatThrownBy(() -> UcxPerftest.parse("", true)).isInstanceOf(PeerException.class);
+  }
+
+  @Test
+  void theLineOfTcpStreamIsRead() {
+    assertThat(TcpStream.parse("1048576 0 0 2.500 0.4\n")).isEqualTo(2.5);
+    for (String out : List.of("", "1 2 3", "1 2 3 four 5", "1 2 3 0 5")) {
+      assertThatThrownBy(() -> TcpStream.parse(out)).isInstanceOf(PeerException.class)
+          .hasMessageContaining("no figure");
+    }
   }
 
   @Test
