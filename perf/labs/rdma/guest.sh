@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs inside a guest, as its second and last process: makes the rails, runs the command, hands output and exit code to
+# the host through virtio ports, and powers off. Its argument is the run's folder; settings are in $run/settings.
+set -uo pipefail
+run=$1
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+power_off() {
+  sync
+  echo o >/proc/sysrq-trigger
+  sleep 30
+}
+
+give_up() {
+  echo "rdma lab: guest: $1" >/dev/console
+  echo "failed $1" >&7 2>/dev/null
+  power_off
+}
+
+for word in $(</proc/cmdline); do
+  case $word in
+    hawser.role=*) role=${word#hawser.role=} ;;
+  esac
+done
+
+# Ports by name: /sys/class/virtio-ports/vportXpY/name.
+port() { # NAME
+  local name
+  for name in /sys/class/virtio-ports/*/name; do
+    if [ "$(<"$name")" = "$1" ]; then
+      name=${name%/name}
+      printf '/dev/%s\n' "${name##*/}"
+      return 0
+    fi
+  done
+  return 1
+}
+control=$(port control) || give_up "the control port is not there"
+exec 7<>"$control"
+
+# shellcheck source=/dev/null
+. "$run/settings" # link_down, link_up, loss, delay, shared
+
+mount -t tmpfs -o mode=1777 tmp /dev/shm 2>/dev/null || { mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmp /dev/shm; }
+mkdir -p /dev/pts && mount -t devpts devpts /dev/pts
+mount -t tmpfs -o mode=755 run /run
+ln -sfn /proc/self/fd /dev/fd
+ln -sfn /proc/self/fd/0 /dev/stdin
+ln -sfn /proc/self/fd/1 /dev/stdout
+ln -sfn /proc/self/fd/2 /dev/stderr
+hostname "$role"
+ulimit -l unlimited
+ulimit -n 65536
+
+if [ -n "$shared" ]; then
+  mkdir -p "$shared" && mount -t 9p -o trans=virtio,version=9p2000.L,msize=1048576,cache=mmap shared "$shared" \
+    || give_up "the folder $shared cannot be shared"
+fi
+
+rails=()
+ip link set lo up
+case $role in
+  one)
+    # The two rails are the two ends of one cable. The kernel would carry traffic between two of its own addresses over
+    # loopback; told the neighbours and to take such packets, it really sends them across.
+    ip link add v0 type veth peer name v1
+    ip link set v0 address 02:00:00:00:00:10
+    ip link set v1 address 02:00:00:00:00:11
+    rails=(v0 v1)
+    for rail in 0 1; do
+      echo 1 >/proc/sys/net/ipv4/conf/v$rail/accept_local
+      echo 0 >/proc/sys/net/ipv4/conf/v$rail/rp_filter
+      ip addr add 10.77.0.$((rail + 1))/24 dev v$rail
+      ip link set v$rail mtu 4200 up
+    done
+    echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+    ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:11 dev v0 nud permanent
+    ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:10 dev v1 nud permanent
+    hosts="127.0.0.1 localhost one"
+    ;;
+  initiator | target)
+    own=1
+    [ "$role" = initiator ] || own=2
+    rails=(eth0 eth1)
+    for rail in 0 1; do
+      ip addr add 10.77.$rail.$own/24 dev eth$rail
+      ip link set eth$rail mtu 4200 up
+    done
+    ip addr add 10.77.9.$own/24 dev eth2
+    ip link set eth2 up
+    hosts="127.0.0.1 localhost
+10.77.9.1 initiator
+10.77.9.2 target
+10.77.0.1 initiator-rail0
+10.77.0.2 target-rail0
+10.77.1.1 initiator-rail1
+10.77.1.2 target-rail1"
+    ;;
+esac
+printf '%s\n' "$hosts" >/etc/hosts
+printf 'hosts: files\n' >/etc/nsswitch.conf
+for rail in 0 1; do
+  rdma link add rxe$rail type rxe netdev "${rails[rail]}" || give_up "rxe$rail cannot be made"
+done
+
+impair() {
+  local words=()
+  [ -z "$loss" ] || words+=(loss "$loss")
+  [ -z "$delay" ] || words+=(delay "$delay")
+  [ "${#words[@]}" -gt 0 ] || return 0
+  for rail in "${rails[@]}"; do
+    tc qdisc add dev "$rail" root netem limit 10000 "${words[@]}" || give_up "netem refuses: ${words[*]}"
+  done
+}
+impair
+
+# In one guest a cable is pulled in here; between two, the host pulls it at the emulated NIC.
+cables() { # down|up, RAIL@SECONDS...
+  local state=$1 what
+  shift
+  for what in "$@"; do
+    (sleep "${what#*@}" && ip link set "${rails[${what%@*}]}" "$state" \
+      && echo "cable ${what%@*} $state" >&7) &
+  done
+}
+
+listens() { # [PORT]: is there a TCP socket that listens, there or anywhere?
+  local wanted=.. hex
+  if [ -n "${1:-}" ]; then
+    printf -v hex '%04X' "$1"
+    wanted=":$hex .*"
+  else
+    wanted=".*"
+  fi
+  cat /proc/net/tcp /proc/net/tcp6 | grep -Eq "^ *[0-9]+: [0-9A-F]+$wanted 0A "
+}
+
+run_command() { # FILE: its output goes through pipes of its own, so that it may open /dev/stdout as often as it likes
+  local out err code
+  out=$(port out) err=$(port err)
+  mkfifo /run/out /run/err
+  cat /run/out >"$out" &
+  local first=$!
+  cat /run/err >"$err" &
+  local second=$!
+  echo started >&7
+  if [ "$role" = one ]; then
+    # shellcheck disable=SC2086 # lists
+    cables down $link_down
+    # shellcheck disable=SC2086
+    cables up $link_up
+  fi
+  bash "$1" </dev/null >/run/out 2>/run/err 7>&-
+  code=$?
+  # What the command left running still holds the pipes: the end of the guest ends it.
+  timeout 5 tail --pid="$first" -f /dev/null
+  timeout 5 tail --pid="$second" -f /dev/null
+  return "$code"
+}
+
+echo "ready $(uname -r)" >&7
+if [ "$role" = target ]; then
+  run_command "$run/target" &
+  target=$!
+  began=$SECONDS
+  while kill -0 "$target" 2>/dev/null; do
+    if listens "$target_port"; then
+      break
+    fi
+    if [ $((SECONDS - began)) -ge "$target_wait" ]; then
+      [ -z "$target_port" ] || give_up "the target command does not listen on port $target_port after $target_wait s"
+      break
+    fi
+    sleep 0.1
+  done
+  echo up >&7
+  wait "$target"
+else
+  read -r -t 600 _ <&7 # the host says go, when the other guest is up
+  run_command "$run/command"
+fi
+code=$?
+[ -z "$shared" ] || umount "$shared" 2>/dev/null || sync
+echo "exit $code" >&7
+power_off
