@@ -17,6 +17,7 @@ import java.util.Map;
  * @param listen addresses to listen on, {@code host:port} with numeric hosts; port 0 takes a free
  *     one. Loopback unless the user says otherwise
  * @param transports names of the transports to use, in order of preference; empty: all that work
+ * @param rails rails to post on, each as {@code name} or {@code transport:name}; empty: all
  * @param workers worker threads; 0: max(1, min(rails, cores / 2))
  * @param pathsPerRoute paths per route; 0: the transport's default
  * @param linkLease how long a silent peer counts as alive
@@ -34,6 +35,7 @@ public record EngineConfig(
     long epoch,
     List<String> listen,
     List<String> transports,
+    List<String> rails,
     int workers,
     int pathsPerRoute,
     Duration linkLease,

@@ -151,7 +151,7 @@ final class BenchCommand implements Callable<Integer> {
   }
 
   private NodeConfig node(String fallback, URI uri) {
-    return new NodeConfig(name == null ? fallback : name, uri, listen, options.paths(), plant);
+    return new NodeConfig(name == null ? fallback : name, uri, listen, options.rails(), options.paths(), plant);
   }
 
   private int target() throws IOException, InterruptedException {

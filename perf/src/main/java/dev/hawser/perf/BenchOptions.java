@@ -7,6 +7,7 @@ package dev.hawser.perf;
 
 import dev.hawser.perf.bench.BenchPlan;
 import dev.hawser.perf.bench.ByteSize;
+import dev.hawser.perf.bench.Completion;
 import dev.hawser.perf.bench.MemoryKind;
 import dev.hawser.perf.bench.Op;
 import dev.hawser.perf.bench.RequestShape;
@@ -70,6 +71,15 @@ final class BenchOptions {
       description = "Requests that each thread keeps under way (1 below 256K, else 4).")
   private int depth;
 
+  @Option(names = "--completion", paramLabel = "caller|worker", defaultValue = "caller",
+      description = "Who sees a request through: the thread that waits for it, or the engine's worker, which sleeps "
+          + "while --rate leaves it nothing to do (${DEFAULT-VALUE}).")
+  private Completion completion = Completion.CALLER;
+
+  @Option(names = "--rails", paramLabel = "NAME", split = ",",
+      description = "Rails to post on, as tcp:10.0.0.7 or mlx5_0:1; all if this is not given. A wrong one is answered with a list.")
+  private List<String> rails = List.of();
+
   @Option(names = "--paths", paramLabel = "K", defaultValue = "0",
       description = "Paths on each rail (the transport's own number).")
   private int paths;
@@ -121,6 +131,10 @@ final class BenchOptions {
       description = "Keys and values side by side, or apart (${DEFAULT-VALUE}).")
   private KvLayout kvLayout = KvLayout.PACKED;
 
+  List<String> rails() {
+    return List.copyOf(rails);
+  }
+
   int paths() {
     return atLeast("--paths", paths, 0);
   }
@@ -147,7 +161,7 @@ final class BenchOptions {
     }
     return new BenchPlan(transports(), List.copyOf(new LinkedHashSet<>(ops)), bidirectional,
         memory("--initiator-memory", initiatorMemory), memory("--target-memory", targetMemory), shapes(usualSizes),
-        atLeast("--threads", threads, 1), atLeast("--depth", depth, 0), rate, verify,
+        atLeast("--threads", threads, 1), atLeast("--depth", depth, 0), rate, completion, verify,
         new RowTiming(warmup, time, iterations == null ? 0 : iterations), timeout);
   }
 

@@ -145,7 +145,7 @@ final class MeshCommand implements Callable<Integer> {
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter err = spec.commandLine().getErr();
     Progress progress = new Progress(err, Progress.isWanted());
-    try (Mesh mesh = Mesh.start(new NodeConfig(OWN_NAME, uri, listen, 0, Plant.NONE), names, wait)) {
+    try (Mesh mesh = Mesh.start(new NodeConfig(OWN_NAME, uri, listen, List.of(), 0, Plant.NONE), names, wait)) {
       String name = transport == null ? mesh.transports(names).iterator().next() : transport;
       MeshPlan plan = new MeshPlan(names, name, op, shape, threads, depth, verify, new RowTiming(warmup, duration, 0),
           Duration.ofSeconds(30));

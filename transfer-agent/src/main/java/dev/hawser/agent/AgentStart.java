@@ -146,8 +146,9 @@ final class AgentStart {
   }
 
   private EngineConfig engineConfig(long epoch) {
-    return new EngineConfig(config.name(), epoch, config.listen(), config.transports(), config.workers(),
-        config.pathsPerRoute(), config.linkLease(), config.heartbeat(), config.connectTimeout(), config.drainTime(),
+    return new EngineConfig(config.name(), epoch, config.listen(), config.transports(), config.rails(),
+        config.workers(), config.pathsPerRoute(), config.linkLease(), config.heartbeat(), config.connectTimeout(),
+        config.drainTime(),
         config.notificationCredits(), config.secret().bytes(), config.tls(), config.transportSettings());
   }
 

@@ -25,6 +25,7 @@ import dev.hawser.engine.link.LinkSettings;
 import dev.hawser.engine.link.OutboundLink;
 import dev.hawser.engine.link.Tier;
 import dev.hawser.engine.spi.Connection;
+import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
@@ -108,6 +109,7 @@ public final class WorkerEngine implements Engine {
       if (transports.isEmpty()) {
         throw new EngineException("no transport works here: " + absent);
       }
+      checkRails(config.rails(), transports);
       WorkerEngine engine =
           new WorkerEngine(config, registry, handler, bootstrap, List.copyOf(transports), Map.copyOf(absent));
       engine.run();
@@ -160,6 +162,27 @@ public final class WorkerEngine implements Engine {
       }
     }
     return found;
+  }
+
+  private static void checkRails(List<String> wanted, List<Transport> transports) {
+    List<Rail> rails = transports.stream().flatMap(transport -> transport.rails().stream()).toList();
+    for (String name : wanted) {
+      if (rails.stream().noneMatch(rail -> isNamed(rail, name))) {
+        throw new EngineException("unknown rail '%s': there are %s".formatted(name, rails));
+      }
+    }
+  }
+
+  private static boolean isNamed(Rail rail, String name) {
+    return rail.name().equals(name) || rail.toString().equals(name);
+  }
+
+  /** Those that begin on a rail that is to be used. */
+  private List<Reachability.Route> chosen(List<Reachability.Route> routes) {
+    List<String> wanted = config.rails();
+    return wanted.isEmpty()
+        ? routes
+        : routes.stream().filter(route -> wanted.stream().anyMatch(name -> isNamed(route.local(), name))).toList();
   }
 
   private static Map<String, String> settingsOf(String transport, Map<String, String> all) {
@@ -298,8 +321,15 @@ public final class WorkerEngine implements Engine {
         continue;
       }
       switch (transport.reach(description)) {
-        case Reachability.Reachable(int preference, List<Reachability.Route> routes) ->
-          candidates.add(new Candidate(transport, description, preference, routes));
+        case Reachability.Reachable(int preference, List<Reachability.Route> routes) -> {
+          List<Reachability.Route> chosen = chosen(routes);
+          if (chosen.isEmpty()) {
+            unreachable.put(transport.name(), "none of its ways to %s begins on the rails asked for, %s"
+                .formatted(peer.name(), config.rails()));
+          } else {
+            candidates.add(new Candidate(transport, description, preference, chosen));
+          }
+        }
         case Reachability.Unreachable(String reason) -> unreachable.put(transport.name(), reason);
       }
     }

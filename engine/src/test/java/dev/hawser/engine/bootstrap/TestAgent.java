@@ -69,6 +69,7 @@ final class TestAgent implements AutoCloseable {
         7,
         List.of(listen),
         List.of(),
+        List.of(),
         0,
         0,
         Duration.ofSeconds(3),

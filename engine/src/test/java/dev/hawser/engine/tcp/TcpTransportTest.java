@@ -141,6 +141,7 @@ class TcpTransportTest {
         1,
         List.of(listen),
         List.of(),
+        List.of(),
         0,
         0,
         Duration.ofSeconds(3),

@@ -6,9 +6,11 @@
 package dev.hawser.engine.worker;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineConfig;
+import dev.hawser.engine.EngineException;
 import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.Link;
@@ -34,6 +36,7 @@ import java.util.TreeMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -46,12 +49,17 @@ final class WorkerEngineTest {
     final LinkedBlockingQueue<InboundNotification> notifications = new LinkedBlockingQueue<>();
 
     Side(String name, String transport) {
+      this(name, transport, List.of(), "127.0.0.1:0");
+    }
+
+    Side(String name, String transport, List<String> rails, String... listen) {
       EngineConfig config =
           new EngineConfig(
               name,
               System.nanoTime(),
-              List.of("127.0.0.1:0"),
+              List.of(listen),
               List.of(transport),
+              rails,
               0,
               0,
               Duration.ofSeconds(2),
@@ -123,6 +131,19 @@ final class WorkerEngineTest {
       InboundNotification n = target.notifications.poll(5, TimeUnit.SECONDS);
       assertThat(n).isNotNull();
       assertThat(to.segment().mismatch(from.segment())).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void postsOnTheRailsAskedForAndNoOthers() {
+    try (Side target = new Side("target", "tcp")) {
+      assertThatThrownBy(() -> new Side("initiator", "tcp", List.of("eth9"), "127.0.0.1:0"))
+          .isInstanceOf(EngineException.class).hasMessageContaining("unknown rail 'eth9'").hasMessageContaining("tcp:");
+      try (Side initiator = new Side("initiator", "tcp", List.of("tcp:127.0.0.1"), "127.0.0.1:0", "127.0.0.2:0")) {
+        Link link = initiator.engine.connect(target.description());
+        link.awaitUp(SECOND);
+        assertThat(link.paths()).isNotEmpty().allSatisfy(path -> assertThat(path.rail()).contains("127.0.0.1"));
+      }
     }
   }
 }

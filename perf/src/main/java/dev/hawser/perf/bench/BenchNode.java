@@ -140,7 +140,8 @@ final class BenchNode implements AutoCloseable {
 
   private Direction openHere(String target, DirectionConfig direction) {
     Agent poster = byTransport.computeIfAbsent(direction.transport(),
-        name -> Agent.builder(settings(name() + "." + name).transports(name).build()).start());
+        name -> Agent.builder(settings(name() + "." + name).transports(name)
+            .rails(config.rails().toArray(String[]::new)).build()).start());
     Peer peer = poster.peer(target, CONNECT);
     awaitConnected(peer, direction.transport());
     long number = numbers.incrementAndGet();

@@ -20,13 +20,15 @@ import java.util.List;
  * @param threads threads that post
  * @param depth requests that each keeps under way; 0: by the size, see {@link #depthFor}
  * @param requestsPerSecond 0: as fast as they end
+ * @param completion which thread sees a request through
  * @param verify how the bytes are compared
  * @param timing how long
  * @param requestTimeout deadline of one request
  */
 public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirectional, MemoryKind initiatorMemory,
-    MemoryKind targetMemory, List<RequestShape> shapes, int threads, int depth, double requestsPerSecond, Verify verify,
-    RowTiming timing, Duration requestTimeout) {
+    MemoryKind targetMemory, List<RequestShape> shapes, int threads, int depth, double requestsPerSecond,
+    Completion completion,
+    Verify verify, RowTiming timing, Duration requestTimeout) {
   private static final long SMALL = 256 << 10;
 
   public BenchPlan {
@@ -46,6 +48,7 @@ public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirecti
   RowPlan row(Op op, RequestShape shape) {
     int rowDepth = depthFor(shape);
     int slots = RowPlan.slotsFor(shape, threads, rowDepth, timing.iterations(), RowPlan.WINDOW_BYTES);
-    return new RowPlan(op, shape, threads, rowDepth, slots, verify, requestsPerSecond, requestTimeout);
+    return new RowPlan(op, shape, threads, rowDepth, slots, verify, requestsPerSecond, completion,
+        requestTimeout);
   }
 }

@@ -81,7 +81,7 @@ final class LocalDirection implements Direction {
         transfers[i] = agent.prepare(operation, here, order.localOf(slot), peer, there, order.remoteOf(slot))
             .timeout(plan.timeout());
       }
-      posters.add(new Poster(transfers, plan.depth(), interval, plan.timeout().plusSeconds(1)));
+      posters.add(new Poster(transfers, plan.depth(), interval, plan.completion(), plan.timeout().plusSeconds(1)));
     }
     row = new Row(plan, order, posters);
   }

@@ -32,6 +32,6 @@ public record MeshPlan(List<String> nodes, String transport, Op op, RequestShape
 
   RowPlan row() {
     int slots = RowPlan.slotsFor(shape, threads, depth, timing.iterations(), WINDOW_BYTES);
-    return new RowPlan(op, shape, threads, depth, slots, verify, 0, requestTimeout);
+    return new RowPlan(op, shape, threads, depth, slots, verify, 0, Completion.CALLER, requestTimeout);
   }
 }

@@ -17,10 +17,11 @@ import java.time.Duration;
  * @param slots different requests; memory of {@code slots} requests is used on both sides, each slot by one thread
  * @param verify how the bytes are compared
  * @param requestsPerSecond of all threads together; 0: as fast as they end
+ * @param completion which thread sees a request through
  * @param timeout of one request
  */
 record RowPlan(Op op, RequestShape shape, int threads, int depth, int slots, Verify verify, double requestsPerSecond,
-    Duration timeout) {
+    Completion completion, Duration timeout) {
   /** Memory that a row goes through, unless one round of requests is larger. */
   static final long WINDOW_BYTES = 256L << 20;
   /** Enough to be out of step with everything, few enough to prepare quickly. */
@@ -59,7 +60,8 @@ record RowPlan(Op op, RequestShape shape, int threads, int depth, int slots, Ver
   void writeTo(Message message) {
     message.put("op", op.name()).put("block", shape.blockBytes()).put("batch", shape.batch()).put("threads", threads)
         .put("depth", depth).put("slots", slots).put("verify", verify.name())
-        .put("rate", Double.toString(requestsPerSecond)).put("timeout", timeout.toNanos());
+        .put("rate", Double.toString(requestsPerSecond)).put("completion", completion.name())
+        .put("timeout", timeout.toNanos());
   }
 
   static RowPlan readFrom(Message message) {
@@ -67,6 +69,7 @@ record RowPlan(Op op, RequestShape shape, int threads, int depth, int slots, Ver
         new RequestShape(message.number("block"), Math.toIntExact(message.number("batch"))),
         Math.toIntExact(message.number("threads")), Math.toIntExact(message.number("depth")),
         Math.toIntExact(message.number("slots")), Verify.valueOf(message.text("verify")),
-        Double.parseDouble(message.text("rate")), Duration.ofNanos(message.number("timeout")));
+        Double.parseDouble(message.text("rate")), Completion.valueOf(message.text("completion")),
+        Duration.ofNanos(message.number("timeout")));
   }
 }

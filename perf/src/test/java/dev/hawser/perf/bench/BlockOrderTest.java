@@ -17,7 +17,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class BlockOrderTest {
 
   private static RowPlan plan(int batch, int slots) {
-    return new RowPlan(Op.WRITE, new RequestShape(4096, batch), 1, 1, slots, Verify.FULL, 0, Duration.ofSeconds(1));
+    return new RowPlan(Op.WRITE, new RequestShape(4096, batch), 1, 1, slots, Verify.FULL, 0, Completion.CALLER,
+        Duration.ofSeconds(1));
   }
 
   @Test
@@ -66,7 +67,7 @@ class BlockOrderTest {
 
   @Test
   void aThreadNeedsASlotForEachOfItsRequests() {
-    assertThatThrownBy(() -> new RowPlan(Op.WRITE, new RequestShape(8, 1), 2, 4, 7, Verify.FULL, 0,
+    assertThatThrownBy(() -> new RowPlan(Op.WRITE, new RequestShape(8, 1), 2, 4, 7, Verify.FULL, 0, Completion.CALLER,
         Duration.ofSeconds(1))).isInstanceOf(IllegalArgumentException.class);
   }
 }

@@ -42,7 +42,7 @@ class MessageTest {
 
   @Test
   void aPlanTravels() {
-    RowPlan plan = new RowPlan(Op.READ, new RequestShape(4096, 256), 2, 4, 64, Verify.SAMPLE, 1234.5,
+    RowPlan plan = new RowPlan(Op.READ, new RequestShape(4096, 256), 2, 4, 64, Verify.SAMPLE, 1234.5, Completion.CALLER,
         Duration.ofSeconds(3));
     Message message = new Message("drive.prepare");
     plan.writeTo(message);

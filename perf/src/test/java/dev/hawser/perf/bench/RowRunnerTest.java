@@ -17,10 +17,12 @@ import org.junit.jupiter.api.Test;
 
 /** The rounds of a row, over directions that only keep a diary. */
 class RowRunnerTest {
-  private static final RowPlan FULL = new RowPlan(Op.WRITE, new RequestShape(1000, 1), 1, 1, 100, Verify.FULL, 0,
-      Duration.ofSeconds(1));
-  private static final RowPlan SAMPLED = new RowPlan(Op.READ, new RequestShape(1000, 1), 1, 1, 100, Verify.SAMPLE, 0,
-      Duration.ofSeconds(1));
+  private static final RowPlan FULL =
+      new RowPlan(Op.WRITE, new RequestShape(1000, 1), 1, 1, 100, Verify.FULL, 0, Completion.CALLER,
+          Duration.ofSeconds(1));
+  private static final RowPlan SAMPLED =
+      new RowPlan(Op.READ, new RequestShape(1000, 1), 1, 1, 100, Verify.SAMPLE, 0, Completion.CALLER,
+          Duration.ofSeconds(1));
   private static final RowTiming TIMING = new RowTiming(Duration.ofMillis(2), Duration.ofMillis(5), 0);
 
   /** Each round has 100 requests and takes a millisecond. */

@@ -26,6 +26,7 @@ import java.util.Map;
  * @param listen where the agent listens, numeric {@code address:port}; port 0 takes a free one
  * @param advertise what to publish instead of the addresses listened on; empty: those
  * @param transports the transports to use, the preferred first; empty: all that work
+ * @param rails the rails to post on, {@code name} or {@code transport:name}; empty: all
  * @param transportSettings settings by {@code transport.setting}
  * @param workers worker threads; 0: the engine decides
  * @param pathsPerRoute paths per route; 0: the transport's default
@@ -44,7 +45,8 @@ import java.util.Map;
 public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl, Duration metadataTimeout,
     Secret metadataToken,
     Map<String, String> labels, List<String> listen, List<String> advertise, List<String> transports,
-    Map<String, String> transportSettings, int workers, int pathsPerRoute, Duration linkLease, Duration heartbeat,
+    List<String> rails, Map<String, String> transportSettings, int workers, int pathsPerRoute, Duration linkLease,
+    Duration heartbeat,
     Duration connectTimeout, Duration drainTime, int notificationCredits, Duration transferTimeout, Secret secret,
     TlsConfig tls, boolean strict, List<Entry> entries, List<String> warnings) {
 
@@ -63,6 +65,7 @@ public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl
     listen = List.copyOf(listen);
     advertise = List.copyOf(advertise);
     transports = List.copyOf(transports);
+    rails = List.copyOf(rails);
     transportSettings = Map.copyOf(transportSettings);
     entries = List.copyOf(entries);
     warnings = List.copyOf(warnings);
@@ -148,6 +151,11 @@ public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl
     /** The transports to use, the preferred first. */
     public Builder transports(String... names) {
       return set(Setting.TRANSPORTS, String.join(",", names));
+    }
+
+    /** The rails to post on, each by its own name or as {@code transport:rail}. */
+    public Builder rails(String... names) {
+      return set(Setting.RAILS, String.join(",", names));
     }
 
     /** Worker threads; 0: the engine decides. */

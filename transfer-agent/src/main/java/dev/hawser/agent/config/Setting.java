@@ -39,6 +39,9 @@ public enum Setting {
   /** A list of names. */
   TRANSPORTS("transports", Kind.LIST, "",
       "transports to use, the preferred first; empty: all that work here"),
+  /** A list of names. */
+  RAILS("rails", Kind.LIST, "",
+      "rails to post on: name or transport:name, as in tcp:10.0.0.7; empty: all"),
   /** Pairs. */
   TRANSPORT_SETTINGS("transport-settings", Kind.PAIRS, "",
       "settings of transports: transport.setting=value,…"),

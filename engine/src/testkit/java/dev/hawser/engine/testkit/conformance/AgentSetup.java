@@ -67,6 +67,7 @@ record AgentSetup(
         epoch,
         listen,
         transports,
+        List.of(),
         0,
         fixture.pathsPerRoute(),
         lease,
