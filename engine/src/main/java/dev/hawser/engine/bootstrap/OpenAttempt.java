@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathSetup;
 import dev.hawser.engine.spi.PathSetupException;
+import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
@@ -62,13 +63,18 @@ final class OpenAttempt {
     PathSetup.Dial dial;
     List<InetEndpoint> endpoints;
     try {
-      made = transport.initiate(request.rail(), request.hello().key(), request.transportDescription());
+      made =
+          transport.initiate(
+              new Reachability.Route(request.rail(), request.hello().remoteRail()),
+              request.hello().target(),
+              request.hello().key(),
+              request.transportDescription());
     } catch (RuntimeException e) {
       unprepared(e);
       return;
     }
     try {
-      dial = made.dial(request.hello().remoteRail(), request.addresses());
+      dial = made.dial(request.addresses());
       endpoints = dial.addresses().stream().map(InetEndpoint::parse).toList();
       frame = new Messages.HelloMessage(opening, request.hello(), made.message()).encode();
     } catch (RuntimeException e) {

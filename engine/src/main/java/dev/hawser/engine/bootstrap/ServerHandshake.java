@@ -222,7 +222,9 @@ final class ServerHandshake extends Handshake {
     private void prepare(Welcome welcome) {
       PathSetup setup;
       try {
-        setup = transport.accept(message.hello().key(), message.offer());
+        setup =
+            transport.accept(
+                message.hello().remoteRail(), message.hello().initiator(), message.hello().key(), message.offer());
       } catch (PathSetupException e) {
         abandon(welcome);
         refuseLater(Refusal.Code.TRANSPORT, String.valueOf(e.getMessage()));

@@ -116,7 +116,7 @@ final class ShmTransport implements Transport {
   }
 
   @Override
-  public PathSetup initiate(Rail rail, PathKey key, byte[] peerDescription) {
+  public PathSetup initiate(Reachability.Route route, String peer, PathKey key, byte[] peerDescription) {
     if (reach(peerDescription) instanceof Reachability.Unreachable(String reason)) {
       throw new PathSetupException(reason);
     }
@@ -124,7 +124,7 @@ final class ShmTransport implements Transport {
   }
 
   @Override
-  public PathSetup accept(PathKey key, byte[] offer) {
+  public PathSetup accept(String rail, String peer, PathKey key, byte[] offer) {
     return TargetSetup.accept(this, key, PathOffer.decode(offer));
   }
 

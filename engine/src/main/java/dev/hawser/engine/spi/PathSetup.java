@@ -21,11 +21,10 @@ public interface PathSetup extends AutoCloseable {
    * Initiator: which of the target's addresses to dial, and from where. Asked once, before dialling. A transport whose
    * data stays on the bootstrap's socket keeps to its rails here; the others take any way there is.
    *
-   * @param remoteRail the target's rail, by name
    * @param targetAddresses where the target's bootstrap listens, numeric {@code host:port}, in order of preference
    * @throws PathSetupException if none of them will do
    */
-  default Dial dial(String remoteRail, List<String> targetAddresses) {
+  default Dial dial(List<String> targetAddresses) {
     return new Dial(targetAddresses, "");
   }
 

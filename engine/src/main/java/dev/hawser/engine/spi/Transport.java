@@ -28,6 +28,14 @@ public interface Transport extends AutoCloseable {
   /** Makes this transport's keys for registered memory; the engine adds it to the registry. */
   RegionBinder binder();
 
+  /**
+   * Says where in a {@link dev.hawser.memory.Registration} the {@link #binder()}'s keys are found. Called once, before
+   * any path.
+   *
+   * @param binderIndex what {@link dev.hawser.memory.MemoryRegistry#addBinder} returned
+   */
+  default void bound(int binderIndex) {}
+
   /** The rails of this host, in order of preference; at least one, or the transport is absent. */
   List<Rail> rails();
 
@@ -43,16 +51,20 @@ public interface Transport extends AutoCloseable {
   /**
    * Initiator's half of a new path generation. May take time; runs on a bootstrap thread.
    *
+   * @param route from which rail here to which rail there, one of those that {@link #reach} gave
+   * @param peer the target's name, for messages
    * @throws PathSetupException if this side cannot offer a path, with the reason
    */
-  PathSetup initiate(Rail rail, PathKey key, byte[] peerDescription);
+  PathSetup initiate(Reachability.Route route, String peer, PathKey key, byte[] peerDescription);
 
   /**
    * Target's half. Validates the peer's offer and prepares the answer.
    *
+   * @param rail the rail of this host that the initiator's route leads to, by name
+   * @param peer the initiator's name, for messages
    * @throws PathSetupException if the offer is refused; the message travels to the initiator
    */
-  PathSetup accept(PathKey key, byte[] offer);
+  PathSetup accept(String rail, String peer, PathKey key, byte[] offer);
 
   /** Releases what the transport itself holds. All its connections are closed before. */
   @Override

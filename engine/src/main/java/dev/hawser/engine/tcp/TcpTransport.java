@@ -93,12 +93,12 @@ final class TcpTransport implements Transport {
   }
 
   @Override
-  public PathSetup initiate(Rail rail, PathKey key, byte[] peerDescription) {
-    return new InitiatorSetup(rail, key);
+  public PathSetup initiate(Reachability.Route route, String peer, PathKey key, byte[] peerDescription) {
+    return new InitiatorSetup(route, key);
   }
 
   @Override
-  public PathSetup accept(PathKey key, byte[] offer) {
+  public PathSetup accept(String rail, String peer, PathKey key, byte[] offer) {
     TcpOffer.check(offer);
     return new TargetSetup(key);
   }
@@ -107,11 +107,11 @@ final class TcpTransport implements Transport {
   public void close() {}
 
   private final class InitiatorSetup implements PathSetup {
-    private final Rail rail;
+    private final Reachability.Route route;
     private final PathKey key;
 
-    InitiatorSetup(Rail rail, PathKey key) {
-      this.rail = rail;
+    InitiatorSetup(Reachability.Route route, PathKey key) {
+      this.route = route;
       this.key = key;
     }
 
@@ -121,14 +121,15 @@ final class TcpTransport implements Transport {
     }
 
     @Override
-    public Dial dial(String remoteRail, List<String> targetAddresses) {
+    public Dial dial(List<String> targetAddresses) {
+      String remoteRail = route.remote();
       List<String> there =
           targetAddresses.stream().filter(each -> InetEndpoint.parse(each).host().equals(remoteRail)).toList();
       if (there.isEmpty()) {
         throw new PathSetupException(
             "tcp: the peer does not listen on " + remoteRail + " any more, only on " + targetAddresses);
       }
-      return new Dial(there, TcpRails.canReach(rail.name(), remoteRail) ? rail.name() : "");
+      return new Dial(there, TcpRails.canReach(route.local().name(), remoteRail) ? route.local().name() : "");
     }
 
     @Override

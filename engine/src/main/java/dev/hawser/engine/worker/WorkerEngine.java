@@ -200,7 +200,7 @@ public final class WorkerEngine implements Engine {
   private void run() {
     int rails = 0;
     for (Transport transport : transports) {
-      registry.addBinder(transport.binder());
+      transport.bound(registry.addBinder(transport.binder()));
       rails += transport.rails().size();
     }
     int cores = Runtime.getRuntime().availableProcessors();

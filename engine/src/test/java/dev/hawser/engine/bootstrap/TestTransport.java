@@ -173,12 +173,12 @@ final class TestTransport implements Transport {
   }
 
   @Override
-  public PathSetup initiate(Rail rail, PathKey key, byte[] peerDescription) {
+  public PathSetup initiate(Reachability.Route route, String peer, PathKey key, byte[] peerDescription) {
     return new Setup("offer of " + greeting);
   }
 
   @Override
-  public PathSetup accept(PathKey key, byte[] offer) {
+  public PathSetup accept(String rail, String peer, PathKey key, byte[] offer) {
     String reason = refusal;
     if (reason != null) {
       throw new PathSetupException(reason);

@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.PathSetup;
+import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportContext;
@@ -48,8 +49,12 @@ final class PathRig implements AutoCloseable {
   PathRig(Map<String, String> settings) {
     initiating = transport(here, settings);
     targeted = transport(there, settings);
-    PathSetup offer = initiating.initiate(initiating.rails().getFirst(), new PathKey(3, 7), targeted.description());
-    PathSetup answer = targeted.accept(new PathKey(3, 7), offer.message());
+    PathSetup offer = initiating.initiate(
+        new Reachability.Route(initiating.rails().getFirst(), "shm"),
+        "peer",
+        new PathKey(3, 7),
+        targeted.description());
+    PathSetup answer = targeted.accept("shm", "peer", new PathKey(3, 7), offer.message());
     int[] sockets = Sockets.pair();
     initiator = (InitiatorConnection) offer.connect(answer.message(), new TestStream(sockets[0]));
     target = (TargetConnection) answer.connect(offer.message(), new TestStream(sockets[1]));

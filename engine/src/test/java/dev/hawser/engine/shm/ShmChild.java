@@ -92,7 +92,7 @@ final class ShmChild {
     int fd = dial(port);
     Wire.send(fd, transport.description());
     byte[] offer = Wire.receive(fd);
-    PathSetup setup = transport.accept(KEY, offer);
+    PathSetup setup = transport.accept("shm", "peer", KEY, offer);
     Wire.send(fd, setup.message());
     Wire.send(fd, Wire.encode(region));
     Connection connection = setup.connect(offer, new TestStream(fd));
@@ -143,7 +143,8 @@ final class ShmChild {
     Region here = registry.allocate(BYTES, Access.LOCAL);
     int fd = dial(port);
     byte[] description = Wire.receive(fd);
-    PathSetup setup = transport.initiate(transport.rails().getFirst(), KEY, description);
+    PathSetup setup =
+        transport.initiate(new Reachability.Route(transport.rails().getFirst(), "shm"), "peer", KEY, description);
     Wire.send(fd, setup.message());
     byte[] answer = Wire.receive(fd);
     RemoteRegion[] there = {Wire.decode(Wire.receive(fd)), Wire.decode(Wire.receive(fd))};

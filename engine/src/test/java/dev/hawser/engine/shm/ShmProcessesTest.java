@@ -15,6 +15,7 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathSetup;
+import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
@@ -164,7 +165,8 @@ class ShmProcessesTest {
     start(java("serve", port(), mapped ? "mapped" : "kernel"));
     int fd = accept();
     byte[] description = Wire.receive(fd);
-    PathSetup setup = transport.initiate(transport.rails().getFirst(), ShmChild.KEY, description);
+    PathSetup setup = transport.initiate(new Reachability.Route(transport.rails().getFirst(), "shm"), "peer",
+        ShmChild.KEY, description);
     Wire.send(fd, setup.message());
     byte[] answer = Wire.receive(fd);
     there[0] = Wire.decode(Wire.receive(fd));
@@ -289,7 +291,7 @@ class ShmProcessesTest {
       int fd = accept();
       Wire.send(fd, transport.description());
       byte[] offer = Wire.receive(fd);
-      PathSetup setup = transport.accept(ShmChild.KEY, offer);
+      PathSetup setup = transport.accept("shm", "peer", ShmChild.KEY, offer);
       Wire.send(fd, setup.message());
       Wire.send(fd, Wire.encode(mapped));
       Wire.send(fd, Wire.encode(foreign));

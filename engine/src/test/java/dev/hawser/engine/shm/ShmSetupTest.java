@@ -137,7 +137,7 @@ class ShmSetupTest {
                 1,
                 0,
                 true));
-    assertThatThrownBy(() -> transport.initiate(transport.rails().getFirst(), KEY, wrong))
+    assertThatThrownBy(() -> transport.initiate(route(), "peer", KEY, wrong))
         .isInstanceOf(PathSetupException.class)
         .hasMessageContaining("another process");
   }
@@ -159,11 +159,11 @@ class ShmSetupTest {
   @Test
   void damagedOffersAndAnswersAreRefused() throws IOException {
     int before = descriptors();
-    PathSetup offer = transport.initiate(transport.rails().getFirst(), KEY, transport.description());
+    PathSetup offer = transport.initiate(route(), "peer", KEY, transport.description());
     byte[] good = offer.message();
     for (int length = 0; length < good.length; length += 3) {
       byte[] shorter = Arrays.copyOf(good, length);
-      assertThatThrownBy(() -> transport.accept(KEY, shorter)).isInstanceOf(PathSetupException.class);
+      assertThatThrownBy(() -> transport.accept("shm", "peer", KEY, shorter)).isInstanceOf(PathSetupException.class);
     }
     PathOffer real = PathOffer.decode(good);
     // A descriptor that is open, but another file; one that is not open; another nonce.
@@ -174,7 +174,7 @@ class ShmSetupTest {
             new PathOffer(real.identity(), real.segmentFd(), 99_999, real.nonceHigh(), real.nonceLow()),
             new PathOffer(real.identity(), real.segmentFd(), real.bellFd(), real.nonceHigh() + 1, real.nonceLow()));
     for (PathOffer lie : lies) {
-      assertThatThrownBy(() -> transport.accept(KEY, lie.encode()))
+      assertThatThrownBy(() -> transport.accept("shm", "peer", KEY, lie.encode()))
           .isInstanceOf(PathSetupException.class)
           .hasMessageContaining("process " + real.identity().pid());
     }
@@ -189,8 +189,8 @@ class ShmSetupTest {
 
   @Test
   void aWrongAnswerIsNoticedByTheProbe() {
-    PathSetup offer = transport.initiate(transport.rails().getFirst(), KEY, transport.description());
-    PathSetup answer = transport.accept(KEY, offer.message());
+    PathSetup offer = transport.initiate(route(), "peer", KEY, transport.description());
+    PathSetup answer = transport.accept("shm", "peer", KEY, offer.message());
     PathAnswer real = PathAnswer.decode(answer.message());
     int[] sockets = Sockets.pair();
     PathAnswer lie = new PathAnswer(real.identity(), real.bellFd(), real.probeAddress(), real.probeValue() + 1, true);
@@ -203,8 +203,8 @@ class ShmSetupTest {
 
   @Test
   void aProbeThatTheKernelRefusesIsExplained() {
-    PathSetup offer = transport.initiate(transport.rails().getFirst(), KEY, transport.description());
-    PathSetup answer = transport.accept(KEY, offer.message());
+    PathSetup offer = transport.initiate(route(), "peer", KEY, transport.description());
+    PathSetup answer = transport.accept("shm", "peer", KEY, offer.message());
     PathAnswer real = PathAnswer.decode(answer.message());
     int[] sockets = Sockets.pair();
     PathAnswer nowhere = new PathAnswer(real.identity(), real.bellFd(), 8, real.probeValue(), true);
@@ -218,10 +218,10 @@ class ShmSetupTest {
 
   @Test
   void givingUpReleasesEverything() throws IOException {
-    transport.initiate(transport.rails().getFirst(), KEY, transport.description()).close();
+    transport.initiate(route(), "peer", KEY, transport.description()).close();
     int before = descriptors();
-    PathSetup offer = transport.initiate(transport.rails().getFirst(), KEY, transport.description());
-    PathSetup answer = transport.accept(KEY, offer.message());
+    PathSetup offer = transport.initiate(route(), "peer", KEY, transport.description());
+    PathSetup answer = transport.accept("shm", "peer", KEY, offer.message());
     answer.close();
     offer.close();
     assertThat(descriptors()).isEqualTo(before);
@@ -229,8 +229,8 @@ class ShmSetupTest {
 
   @Test
   void aTargetWhoseInitiatorGaveUpLetsGo() {
-    PathSetup offer = transport.initiate(transport.rails().getFirst(), KEY, transport.description());
-    PathSetup answer = transport.accept(KEY, offer.message());
+    PathSetup offer = transport.initiate(route(), "peer", KEY, transport.description());
+    PathSetup answer = transport.accept("shm", "peer", KEY, offer.message());
     int[] sockets = Sockets.pair();
     TargetConnection target = (TargetConnection) answer.connect(offer.message(), new TestStream(sockets[1]));
     offer.close();
@@ -331,5 +331,9 @@ class ShmSetupTest {
 
   private static int descriptors() throws IOException {
     return Objects.requireNonNull(new File("/proc/self/fd").list()).length;
+  }
+
+  private Reachability.Route route() {
+    return new Reachability.Route(transport.rails().getFirst(), "shm");
   }
 }

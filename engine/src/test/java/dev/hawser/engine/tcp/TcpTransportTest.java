@@ -23,7 +23,6 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.PathSetup;
 import dev.hawser.engine.spi.PathSetupException;
-import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
@@ -212,16 +211,20 @@ class TcpTransportTest {
   @Test
   void dialsTheRailThatWasChosen() {
     Transport transport = transport(MemoryRegistry.create(), List.of("127.0.0.1"), Map.of());
-    Rail rail = transport.rails().getFirst();
-    try (PathSetup setup = transport.initiate(rail, new PathKey(0, 1), new byte[0])) {
-      List<String> addresses = List.of("192.0.2.1:80", "127.0.0.1:81", "127.0.0.1:82");
+    List<String> addresses = List.of("192.0.2.1:80", "127.0.0.1:81", "127.0.0.1:82");
 
-      assertThat(setup.dial("127.0.0.1", addresses))
-          .isEqualTo(new PathSetup.Dial(List.of("127.0.0.1:81", "127.0.0.1:82"), "127.0.0.1"));
-      assertThat(setup.dial("192.0.2.1", addresses)).isEqualTo(new PathSetup.Dial(List.of("192.0.2.1:80"), ""));
-      assertThatThrownBy(() -> setup.dial("192.0.2.9", addresses))
-          .isInstanceOf(PathSetupException.class)
-          .hasMessageContaining("192.0.2.9");
+    assertThat(dial(transport, "127.0.0.1", addresses))
+        .isEqualTo(new PathSetup.Dial(List.of("127.0.0.1:81", "127.0.0.1:82"), "127.0.0.1"));
+    assertThat(dial(transport, "192.0.2.1", addresses)).isEqualTo(new PathSetup.Dial(List.of("192.0.2.1:80"), ""));
+    assertThatThrownBy(() -> dial(transport, "192.0.2.9", addresses))
+        .isInstanceOf(PathSetupException.class)
+        .hasMessageContaining("192.0.2.9");
+  }
+
+  private static PathSetup.Dial dial(Transport transport, String remoteRail, List<String> addresses) {
+    Reachability.Route route = new Reachability.Route(transport.rails().getFirst(), remoteRail);
+    try (PathSetup setup = transport.initiate(route, "peer", new PathKey(0, 1), new byte[0])) {
+      return setup.dial(addresses);
     }
   }
 
@@ -232,10 +235,12 @@ class TcpTransportTest {
     byte[] description = transport.description();
     for (int n = 0; n < offer.length; n++) {
       byte[] cut = Arrays.copyOf(offer, n);
-      assertThatThrownBy(() -> transport.accept(new PathKey(0, 1), cut)).isInstanceOf(PathSetupException.class);
+      assertThatThrownBy(() -> transport.accept("127.0.0.1", "peer", new PathKey(0, 1), cut))
+          .isInstanceOf(PathSetupException.class);
     }
     byte[] less = new TcpOffer(1, 1, 1).encode();
-    assertThatThrownBy(() -> transport.accept(new PathKey(0, 1), less)).hasMessageContaining("bears too little");
+    assertThatThrownBy(() -> transport.accept("127.0.0.1", "peer", new PathKey(0, 1), less))
+        .hasMessageContaining("bears too little");
     for (int n = 0; n < description.length; n++) {
       assertThat(transport.reach(Arrays.copyOf(description, n))).isInstanceOf(Reachability.Unreachable.class);
     }
