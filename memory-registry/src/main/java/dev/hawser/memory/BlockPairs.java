@@ -358,6 +358,11 @@ public final class BlockPairs {
       seek(0);
     }
 
+    /** The pairs that it walks over. */
+    public BlockPairs pairs() {
+      return pairs;
+    }
+
     /** Moves to the first byte of other pairs. Allocates only for more axes than any before. */
     public Cursor reset(BlockPairs other) {
       pairs = other;

@@ -13,7 +13,7 @@ package dev.hawser.memory;
  * instance take effect in order, as on one stream; {@link #finish} waits for all of them. On the host each call is done
  * when it returns. Instances for a GPU belong to one thread; {@link HostDeviceOps} is thread-safe.
  */
-public interface DeviceOps {
+public interface DeviceOps extends AutoCloseable {
   /** The device whose memory this instance works on. */
   Device device();
 
@@ -69,4 +69,8 @@ public interface DeviceOps {
 
   /** Waits until every earlier call on this instance has taken effect. */
   void finish();
+
+  /** Waits as {@link #finish} does, and lets go what the instance holds. On the host it does nothing. */
+  @Override
+  void close();
 }

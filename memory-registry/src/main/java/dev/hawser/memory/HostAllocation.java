@@ -15,14 +15,13 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>Source: memfd_create(2), mmap(2).
  */
-final class HostAllocation {
+final class HostAllocation extends OwnedAllocation {
   private final Arena arena = Arena.ofShared();
   private final long address;
   private final long mappedBytes;
   private final MemorySegment segment;
   private final Backing backing;
 
-  private int registrations; // guarded by the registry's lock
   private boolean unmapped; // by the one who frees
 
   @SuppressWarnings("restricted") // the bounds are those of the mapping
@@ -33,10 +32,12 @@ final class HostAllocation {
     this.segment = MemorySegment.ofAddress(address).reinterpret(bytes, arena, null);
   }
 
+  @Override
   long address() {
     return address;
   }
 
+  @Override
   long bytes() {
     return segment.byteSize();
   }
@@ -49,21 +50,12 @@ final class HostAllocation {
     return segment;
   }
 
-  void addRegistration() {
-    registrations++;
-  }
-
-  /** True if it was the last. */
-  boolean removeRegistration() {
-    registrations--;
-    return registrations == 0;
-  }
-
   /**
    * Gives the memory back. Its segments throw from then on.
    *
    * @throws IllegalStateException if a native call still uses one of its segments; nothing has happened then
    */
+  @Override
   void free() {
     if (arena.scope().isAlive()) {
       arena.close();

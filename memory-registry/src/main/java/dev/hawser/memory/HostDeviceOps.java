@@ -99,6 +99,11 @@ public final class HostDeviceOps implements DeviceOps {
     // every call above was done when it returned
   }
 
+  @Override
+  public void close() {
+    // holds nothing
+  }
+
   private static void checkPermutation(long[] shape, int[] axes, int elementBytes) {
     boolean[] seen = new boolean[shape.length];
     boolean isPermutation = axes.length == shape.length;

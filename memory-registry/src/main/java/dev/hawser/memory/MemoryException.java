@@ -10,6 +10,8 @@ public abstract sealed class MemoryException extends RuntimeException
     permits InvalidMemoryException,
     InvalidBlocksException,
     AllocationException,
+    DeviceAbsentException,
+    DriverException,
     RegionInUseException,
     RegistrationException,
     RegistryClosedException {

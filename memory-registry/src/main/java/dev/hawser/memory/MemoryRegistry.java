@@ -42,7 +42,7 @@ public final class MemoryRegistry implements AutoCloseable {
 
   private final boolean exactRanges;
   private final Duration closeDeadline;
-  private final Map<DeviceKind, AllocationFinder> finders;
+  private final DeviceMemories devices;
   private final HostAllocator allocator = new HostAllocator();
   private final ArenaHolds holds = new ArenaHolds();
   private final List<RegistryListener> listeners = new CopyOnWriteArrayList<>();
@@ -51,7 +51,7 @@ public final class MemoryRegistry implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   private final RegistrationCache cache; // guarded by lock
   private final List<Registration> quarantine = new ArrayList<>(); // guarded by lock
-  private RangeIndex<HostAllocation> allocations = RangeIndex.empty(); // guarded by lock
+  private RangeIndex<OwnedAllocation> allocations = RangeIndex.empty(); // guarded by lock
   private int nextId = 1; // guarded by lock
   private long nextOrder; // guarded by lock
   private int nextBinder; // guarded by lock
@@ -63,7 +63,7 @@ public final class MemoryRegistry implements AutoCloseable {
   private MemoryRegistry(Builder builder) {
     this.exactRanges = builder.exactRanges;
     this.closeDeadline = builder.closeDeadline;
-    this.finders = new EnumMap<>(builder.finders);
+    this.devices = new DeviceMemories(builder.finders);
     this.cache = new RegistrationCache(exactRanges);
   }
 
@@ -100,7 +100,9 @@ public final class MemoryRegistry implements AutoCloseable {
       return this;
     }
 
-    /** Who knows the allocations of a kind of device. */
+    /**
+     * Who knows the allocations of a kind of device, in place of its driver; a {@link DeviceMemory} can also allocate them.
+     */
     public Builder allocations(DeviceKind kind, AllocationFinder finder) {
       finders.put(kind, Objects.requireNonNull(finder, "finder"));
       return this;
@@ -155,14 +157,22 @@ public final class MemoryRegistry implements AutoCloseable {
    * @param length bytes, at least 1
    * @param device where it is
    * @throws InvalidMemoryException if that is no range of addresses, or the driver of the device says otherwise
+   * @throws DeviceAbsentException if there is no driver of that kind of device
+   * @throws DriverException if the driver fails
    * @throws RegistryClosedException if the registry is closed
    */
   public Region register(long address, long length, Device device, Access access) {
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(access, "access");
     checkRange(address, length);
-    AllocationFinder finder = finders.get(device.kind());
+    AllocationFinder finder = devices.finder(device.kind());
     Optional<AllocationFinder.Allocation> allocation = finder == null ? Optional.empty() : finder.find(address);
+    if (allocation.isEmpty() && finder instanceof DeviceMemory) {
+      throw new InvalidMemoryException(
+          "address",
+          Ranges.hex(address) + " is no memory of " + device + " that its driver knows: it was freed, or is the host's;"
+              + " register memory that is allocated there");
+    }
     if (allocation.isEmpty()) {
       return publish(obtain(Wanted.exactly(address, length, device, access)), address, length, access, null);
     }
@@ -184,13 +194,8 @@ public final class MemoryRegistry implements AutoCloseable {
   /** Registers memory by address, whose device is found out: the one whose driver knows the address, else the host. */
   public Region register(long address, long length, Access access) {
     checkRange(address, length);
-    for (AllocationFinder finder : finders.values()) {
-      Optional<AllocationFinder.Allocation> allocation = finder.find(address);
-      if (allocation.isPresent()) {
-        return register(address, length, allocation.get().device(), access);
-      }
-    }
-    return register(address, length, Device.HOST, access);
+    Device device = devices.find(address).map(AllocationFinder.Allocation::device).orElse(Device.HOST);
+    return register(address, length, device, access);
   }
 
   /** Allocates host memory with {@link AllocationOptions#DEFAULT}. */
@@ -211,19 +216,57 @@ public final class MemoryRegistry implements AutoCloseable {
     Objects.requireNonNull(options, "options");
     ensureOpen();
     HostAllocation allocation = allocator.allocate(bytes, options);
-    Registration registration;
-    lock.lock();
+    Registration registration = null;
     try {
-      if (closed) {
-        allocation.free();
-        throw new RegistryClosedException();
-      }
-      allocations = allocations.with(allocation.address(), allocation.bytes(), 0, allocation);
-      registration = create(allocation.address(), allocation.bytes(), Device.HOST, access, 0, allocation);
+      registration = adopt(allocation, Device.HOST, access, 0);
     } finally {
-      lock.unlock();
+      if (registration == null) {
+        allocation.free();
+      }
     }
     return publish(registration, allocation.address(), allocation.bytes(), access, null);
+  }
+
+  /**
+   * Allocates and registers memory of a device. It is freed when the last region in it is closed. On the host as {@link
+   * #allocate(long, Access)}; on a GPU it is not cleared.
+   *
+   * @param bytes at least 1
+   * @throws DeviceAbsentException if there is no such device
+   * @throws DriverException if the driver refuses, for example because the memory is full
+   * @throws RegistryClosedException if the registry is closed
+   */
+  public Region allocate(long bytes, Device device, Access access) {
+    Objects.requireNonNull(access, "access");
+    if (device.isHost()) {
+      return allocate(bytes, access);
+    }
+    ensureOpen();
+    if (bytes < 1) {
+      throw new InvalidMemoryException("bytes", bytes + " bytes cannot be allocated; ask for at least 1");
+    }
+    DeviceMemory memory = devices.memory(device.kind());
+    DeviceAllocation allocation = new DeviceAllocation(memory, device, memory.allocate(device, bytes), bytes);
+    Registration registration = null;
+    try {
+      long bufferId = memory.find(allocation.address()).map(AllocationFinder.Allocation::bufferId).orElse(0L);
+      registration = adopt(allocation, device, access, bufferId);
+    } finally {
+      if (registration == null) {
+        allocation.free();
+      }
+    }
+    return publish(registration, allocation.address(), bytes, access, null);
+  }
+
+  /**
+   * What can be done to memory of a device. One for a GPU belongs to the thread that uses it, and is to be closed by it.
+   *
+   * @throws DeviceAbsentException if there is no such device
+   * @throws DriverException if the driver fails
+   */
+  public DeviceOps newDeviceOps(Device device) {
+    return device.isHost() ? HostDeviceOps.INSTANCE : devices.memory(device.kind()).newOps(device);
   }
 
   // ------------------------------------------------------------------------------------------------ looking up
@@ -513,8 +556,7 @@ public final class MemoryRegistry implements AutoCloseable {
       if (closed) {
         throw new RegistryClosedException();
       }
-      HostAllocation allocation =
-          wanted.device().isHost() ? allocations.find(wanted.address(), wanted.length()) : null;
+      OwnedAllocation allocation = allocations.find(wanted.address(), wanted.length());
       if (wanted.own() && allocation == null) {
         throw new InvalidMemoryException("segment", "the region that it belongs to was closed; allocate another");
       }
@@ -543,9 +585,23 @@ public final class MemoryRegistry implements AutoCloseable {
     return registration;
   }
 
+  /** Makes an allocation the registry's own; its registration has one region. */
+  private Registration adopt(OwnedAllocation allocation, Device device, Access access, long bufferId) {
+    lock.lock();
+    try {
+      if (closed) {
+        throw new RegistryClosedException();
+      }
+      allocations = allocations.with(allocation.address(), allocation.bytes(), 0, allocation);
+      return create(allocation.address(), allocation.bytes(), device, access, bufferId, allocation);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** A new registration with one region; under the lock. */
   private Registration create(
-      long address, long length, Device device, Access access, long bufferId, @Nullable HostAllocation allocation) {
+      long address, long length, Device device, Access access, long bufferId, @Nullable OwnedAllocation allocation) {
     if (allocation != null) {
       allocation.addRegistration();
     }
@@ -636,7 +692,7 @@ public final class MemoryRegistry implements AutoCloseable {
     if (!failures.isEmpty()) {
       return failures;
     }
-    HostAllocation allocation = registration.allocation();
+    OwnedAllocation allocation = registration.allocation();
     if (allocation != null && leaveAllocation(registration)) {
       try {
         allocation.free();
@@ -647,6 +703,14 @@ public final class MemoryRegistry implements AutoCloseable {
                 registration.address(),
                 registration.length(),
                 "a native call still uses a segment of it (" + e.getMessage() + ")",
+                e));
+      } catch (DriverException e) {
+        return List.of(
+            new BindFailure(
+                registration.device().kind().word(),
+                registration.address(),
+                registration.length(),
+                "its driver does not free it: " + e.getMessage(),
                 e));
       }
     }
@@ -736,21 +800,21 @@ public final class MemoryRegistry implements AutoCloseable {
 
   /** Whether a segment is of an arena of this registry's own, which closes after its last region. */
   private boolean isOwn(MemorySegment segment) {
-    HostAllocation allocation;
+    OwnedAllocation allocation;
     lock.lock();
     try {
       allocation = allocations.find(segment.address(), segment.byteSize());
     } finally {
       lock.unlock();
     }
-    return allocation != null && allocation.segment().scope().equals(segment.scope());
+    return allocation instanceof HostAllocation host && host.segment().scope().equals(segment.scope());
   }
 
   /** Whether a registration was the last of its allocation; nobody finds the allocation again then. */
   private boolean leaveAllocation(Registration registration) {
     lock.lock();
     try {
-      HostAllocation allocation = registration.allocation();
+      OwnedAllocation allocation = registration.allocation();
       if (allocation == null || !registration.leaveAllocation()) {
         return false;
       }
@@ -766,7 +830,8 @@ public final class MemoryRegistry implements AutoCloseable {
     if (given != null) {
       return given;
     }
-    HostAllocation own = registration.allocation();
-    return own == null ? null : own.segment().asSlice(address - own.address(), length);
+    return registration.allocation() instanceof HostAllocation own
+        ? own.segment().asSlice(address - own.address(), length)
+        : null;
   }
 }

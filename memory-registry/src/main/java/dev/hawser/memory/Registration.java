@@ -29,7 +29,7 @@ public final class Registration {
   private final Access access;
   private final long bufferId;
   private final long order;
-  private final @Nullable HostAllocation allocation;
+  private final @Nullable OwnedAllocation allocation;
 
   private volatile @Nullable BindingSlot[] slots = NO_SLOTS;
   private boolean ending; // guarded by this
@@ -47,7 +47,7 @@ public final class Registration {
       Access access,
       long bufferId,
       long order,
-      @Nullable HostAllocation allocation) {
+      @Nullable OwnedAllocation allocation) {
     this.address = address;
     this.length = length;
     this.device = device;
@@ -82,11 +82,11 @@ public final class Registration {
     return bufferId;
   }
 
-  /** The file behind it, if the registry allocated it. */
+  /** The file behind it, if it is host memory that the registry allocated. */
   public Optional<Backing> backing() {
-    return allocation == null
-        ? Optional.empty()
-        : Optional.of(allocation.backing().at(address - allocation.address()));
+    return allocation instanceof HostAllocation host
+        ? Optional.of(host.backing().at(address - host.address()))
+        : Optional.empty();
   }
 
   /** Whether {@code otherLength} bytes at {@code otherAddress} lie in it. */
@@ -160,7 +160,7 @@ public final class Registration {
   }
 
   @Nullable
-  HostAllocation allocation() {
+  OwnedAllocation allocation() {
     return allocation;
   }
 

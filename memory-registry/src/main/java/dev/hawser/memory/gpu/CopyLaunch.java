@@ -1,0 +1,32 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory.gpu;
+
+/** How one launch of a copy kernel is to be made, apart from where its table is. Filled again for each. */
+final class CopyLaunch {
+  /** Bytes that one group of lanes copies at a time. */
+  static final int ITEM_BYTES = 4096;
+
+  boolean indexed;
+  long items;
+  int laneBits;
+  long tableBytes;
+
+  // for hawser_copy_indexed
+  long localBase;
+  long remoteBase;
+  long pieceBytes;
+  int itemsPerPiece;
+  int unitBits;
+
+  // for hawser_copy_runs
+  int runs;
+
+  /** Lanes for pieces of so many bytes: as few as take them in one round of 16 bytes each, at most a warp. */
+  static int laneBits(long bytes) {
+    return bytes <= 64 ? 2 : bytes <= 128 ? 3 : bytes <= 256 ? 4 : 5;
+  }
+}

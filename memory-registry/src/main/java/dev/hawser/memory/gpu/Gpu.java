@@ -1,0 +1,202 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory.gpu;
+
+import dev.hawser.memory.Device;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One device. Every method may be called on any thread, and leaves the device that is current on it as it was.
+ * Thread-safe.
+ */
+public final class Gpu {
+  private final GpuDriver driver;
+  private final int ordinal;
+
+  private volatile @Nullable GpuProperties properties;
+  private @Nullable GpuKernels kernels; // guarded by this
+
+  Gpu(GpuDriver driver, int ordinal) {
+    this.driver = driver;
+    this.ordinal = ordinal;
+  }
+
+  /** Its driver. */
+  public GpuDriver driver() {
+    return driver;
+  }
+
+  /** Its number in this process. */
+  public int ordinal() {
+    return ordinal;
+  }
+
+  /** The device as regions and blocks name it. */
+  public Device device() {
+    return new Device(driver.kind(), ordinal);
+  }
+
+  /** What is known of it. */
+  public GpuProperties properties() {
+    GpuProperties known = properties;
+    if (known == null) {
+      known = driver.properties(ordinal);
+      properties = known;
+    }
+    return known;
+  }
+
+  /** Makes it current on this thread; give the result to {@link #leave}. For hot paths; else {@link #run}. */
+  public long enter() {
+    return driver.enter(ordinal);
+  }
+
+  /** Makes current what was before {@link #enter}. */
+  public void leave(long before) {
+    driver.leave(before);
+  }
+
+  /** Makes it current on this thread for good, which makes later calls cheaper: for threads that are Hawser's own. */
+  public void adoptThread() {
+    driver.enter(ordinal);
+  }
+
+  /** Does something with this device current. */
+  public void run(Consumer<GpuDriver> action) {
+    long before = enter();
+    try {
+      action.accept(driver);
+    } finally {
+      leave(before);
+    }
+  }
+
+  /** Asks something with this device current. */
+  public <T> T call(Function<GpuDriver, T> question) {
+    long before = enter();
+    try {
+      return question.apply(driver);
+    } finally {
+      leave(before);
+    }
+  }
+
+  /** A stream of its own, which waits for no other. */
+  public GpuStream newStream() {
+    return new GpuStream(this, call(GpuDriver::createStream), true);
+  }
+
+  /** A stream of the user's, by the driver's handle; closing it here does nothing. */
+  public GpuStream stream(long handle) {
+    return new GpuStream(this, handle, false);
+  }
+
+  /** An event, without timing. */
+  public GpuEvent newEvent() {
+    return new GpuEvent(this, call(d -> d.createEvent(false, false)));
+  }
+
+  /** An event that takes the time. */
+  public GpuEvent newTimingEvent() {
+    return new GpuEvent(this, call(d -> d.createEvent(true, false)));
+  }
+
+  /** An event that other processes can open by its {@link GpuEvent#export}. */
+  public GpuEvent newInterprocessEvent() {
+    return new GpuEvent(this, call(d -> d.createEvent(false, true)));
+  }
+
+  /** Opens another process's event. */
+  public GpuEvent openEvent(IpcHandle handle) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, handle.bytes());
+      return new GpuEvent(this, call(d -> d.openEvent(bytes.address())));
+    }
+  }
+
+  /** Allocates memory of the device, not cleared. */
+  public GpuBuffer allocate(long bytes) {
+    return new GpuBuffer(this, call(d -> d.allocate(bytes)), bytes, false);
+  }
+
+  /** Allocates pinned memory of the host. */
+  public GpuBuffer allocateHost(long bytes) {
+    return new GpuBuffer(this, call(d -> d.allocateHost(bytes)), bytes, true);
+  }
+
+  /** Pins host memory that is allocated already: whole pages, or the driver may refuse. */
+  public HostPin pin(long address, long bytes) {
+    run(d -> d.pinHost(address, bytes));
+    return new HostPin(this, address);
+  }
+
+  /**
+   * What another process needs to reach an address of this device's memory.
+   *
+   * @throws dev.hawser.memory.InvalidMemoryException if it is no memory of this device, or its allocator did not make it
+   *     for that; the message names the setting to change
+   */
+  public IpcExport export(long address) {
+    PointerInfo info = driver.pointer(address);
+    GpuMemory.requireDevice(info, address, device());
+    GpuMemory.requireIpc(info, address, driver.kind());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocate(IpcHandle.BYTES, Long.BYTES);
+      run(d -> d.exportMemory(address, bytes.address()));
+      return new IpcExport(
+          new IpcHandle(bytes.toArray(ValueLayout.JAVA_BYTE)), address - info.address(), info.length(),
+          info.bufferId());
+    }
+  }
+
+  /**
+   * Opens another process's allocation, of this device or of a peer that it can address. Takes milliseconds; open each
+   * once.
+   */
+  public IpcMemory open(IpcHandle handle) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, handle.bytes());
+      return new IpcMemory(this, call(d -> d.openMemory(bytes.address())));
+    }
+  }
+
+  /** A dma-buf for a range of this device's memory, for a NIC. */
+  public DmaBuf exportDmaBuf(long address, long bytes) {
+    return call(d -> d.exportDmaBuf(address, bytes));
+  }
+
+  /** Lets this device address the memory of another one directly; false if the machine cannot. */
+  public boolean reach(Gpu peer) {
+    if (peer.ordinal == ordinal) {
+      return true;
+    }
+    if (!driver.canAccessPeer(ordinal, peer.ordinal)) {
+      return false;
+    }
+    run(d -> d.enablePeer(ordinal, peer.ordinal));
+    return true;
+  }
+
+  /** The kernels, loaded on the first call. */
+  synchronized GpuKernels kernels() {
+    GpuKernels loaded = kernels;
+    if (loaded == null) {
+      loaded = call(d -> GpuKernels.load(d, ordinal));
+      kernels = loaded;
+    }
+    return loaded;
+  }
+
+  @Override
+  public String toString() {
+    return device().toString();
+  }
+}

@@ -1,0 +1,80 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.memory.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.hawser.memory.Access;
+import dev.hawser.memory.CloseResult;
+import dev.hawser.memory.DriverException;
+import dev.hawser.memory.InvalidMemoryException;
+import dev.hawser.memory.Region;
+import dev.hawser.memory.testkit.FakeCuda;
+import dev.hawser.memory.testkit.FakeGpu;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The registry with a fake driver: allocators and faults that a real one has to be configured for. */
+class FakeGpuRegistryTest extends GpuRegistryContract {
+  private final FakeCuda cuda = new FakeCuda(new FakeGpu(2, 1L << 30));
+
+  @Override
+  GpuMemory memory() {
+    return cuda.start();
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = FakeGpu.Kind.class,
+      names = {"VIRTUAL", "POOL", "MANAGED"})
+  void memoryThatNobodyElseCanOpenIsRefusedWithTheSettingToChange(FakeGpu.Kind kind) {
+    long address = cuda.gpu().allocate(kind, 0, 1 << 20);
+    String cure =
+        switch (kind) {
+          case VIRTUAL -> "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False";
+          case POOL -> "PYTORCH_CUDA_ALLOC_CONF=backend:native";
+          default -> "cuMemAlloc or cudaMalloc";
+        };
+    assertThatThrownBy(() -> registry.register(address, 64, Access.REMOTE_READ_WRITE))
+        .isInstanceOf(InvalidMemoryException.class)
+        .hasMessageContaining("0x" + Long.toHexString(address))
+        .hasMessageContaining(cure);
+  }
+
+  @Test
+  void virtualMemoryThatCanBeExportedIsTaken() {
+    long address = cuda.gpu().allocate(FakeGpu.Kind.VIRTUAL_EXPORTABLE, 1, 1 << 20);
+    try (Region region = registry.register(address, 64, Access.REMOTE_READ_WRITE)) {
+      assertThat(region.device().ordinal()).isEqualTo(1);
+    }
+    assertThatThrownBy(() -> gpu.export(address)).isInstanceOf(
+        InvalidMemoryException.class);
+  }
+
+  @Test
+  void memoryThatTheDriverDoesNotFreeIsQuarantinedAndTriedAgain() {
+    Region region = registry.allocate(1 << 20, gpu.device(), Access.REMOTE_READ_WRITE);
+    cuda.gpu().fail("cuMemFree_v2", 1, 0);
+    CloseResult result = region.close(Duration.ofSeconds(1));
+    assertThat(result.quarantined()).isTrue();
+    assertThat(result.failures().getFirst().reason()).contains("CUDA_ERROR_INVALID_VALUE");
+    assertThat(cuda.gpu().allocationCount()).isOne();
+    registry.close();
+    assertThat(cuda.gpu().allocationCount()).isZero();
+  }
+
+  @Test
+  void anErrorOfTheDriverComesThrough() {
+    cuda.gpu().fail("cuPointerGetAttributes", 999, 0);
+    assertThatThrownBy(() -> registry.register(1 << 20, 64, Access.LOCAL))
+        .isInstanceOf(DriverException.class)
+        .hasMessageContaining("CUDA_ERROR_UNKNOWN (999)")
+        .hasMessageContaining("dmesg");
+  }
+}
