@@ -20,5 +20,6 @@ module dev.hawser.engine {
 
   provides dev.hawser.engine.spi.TransportProvider with
       dev.hawser.engine.shm.ShmTransportProvider,
-      dev.hawser.engine.tcp.TcpTransportProvider;
+      dev.hawser.engine.tcp.TcpTransportProvider,
+      dev.hawser.engine.verbs.VerbsTransportProvider;
 }

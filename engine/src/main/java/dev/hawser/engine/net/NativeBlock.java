@@ -6,6 +6,7 @@
 package dev.hawser.engine.net;
 
 import dev.hawser.memory.ffi.PageMappings;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -46,6 +47,15 @@ public final class NativeBlock implements AutoCloseable {
       throw new IndexOutOfBoundsException(offset + "+" + length + " of " + bytes + " bytes");
     }
     return RawMemory.segment(address + offset, length).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Copies a buffer's remaining bytes to {@code offset}, and leaves the buffer as it was. */
+  public void put(long offset, ByteBuffer from) {
+    int length = from.remaining();
+    if (offset < 0 || offset > bytes - length) {
+      throw new IndexOutOfBoundsException(offset + "+" + length + " of " + bytes + " bytes");
+    }
+    MemorySegment.copy(MemorySegment.ofBuffer(from), 0, RawMemory.segment(address + offset, length), 0, length);
   }
 
   @Override

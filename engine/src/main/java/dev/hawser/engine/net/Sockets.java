@@ -86,6 +86,7 @@ public final class Sockets {
   private static final int TCP_USER_TIMEOUT = 18;
   private static final int IPPROTO_IPV6 = 41;
   private static final int IPV6_V6ONLY = 26;
+  private static final int SHUT_RD = 0;
   private static final int SHUT_WR = 1;
 
   private Sockets() {}
@@ -332,11 +333,20 @@ public final class Sockets {
     }
   }
 
+  /** Ends the other direction: our side is readable, and reads to the end. No error if the connection is gone. */
+  public static void shutdownInput(int fd) {
+    shutdown(fd, SHUT_RD);
+  }
+
   /** Ends our direction: the peer reads to the end. No error if the connection is gone. */
   public static void shutdownOutput(int fd) {
+    shutdown(fd, SHUT_WR);
+  }
+
+  private static void shutdown(int fd, int how) {
     MemorySegment errno = Errno.capture();
     try {
-      int rc = (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, SHUT_WR);
+      int rc = (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, how);
       if (rc < 0 && Errno.of(errno) != ENOTCONN) {
         throw new NetException("shutdown", Errno.of(errno), "fd " + fd);
       }

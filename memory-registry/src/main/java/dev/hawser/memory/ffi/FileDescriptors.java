@@ -17,6 +17,11 @@ import java.lang.foreign.ValueLayout;
  * <p>Source: memfd_create(2), ftruncate(2), open(2), close(2), statx(2). Thread-safe.
  */
 public final class FileDescriptors {
+  // asm-generic/fcntl.h; aarch64 has the same.
+  private static final int F_GETFL = 3;
+  private static final int F_SETFL = 4;
+  private static final int O_NONBLOCK = 0x800;
+
   public static final int MFD_CLOEXEC = 0x1;
   public static final int MFD_HUGETLB = 0x4;
   public static final int MFD_HUGE_2MB = 21 << 26;
@@ -115,6 +120,29 @@ public final class FileDescriptors {
     if (rc < 0) {
       throw new NativeCallException("close(fd " + fd + ")", Errno.of(errno));
     }
+  }
+
+  /**
+   * Lets reads and writes return at once with {@code EAGAIN} instead of waiting.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EBADF}
+   */
+  public static void nonBlocking(int fd) {
+    control(fd, F_SETFL, control(fd, F_GETFL, 0) | O_NONBLOCK);
+  }
+
+  private static int control(int fd, int command, int argument) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Files.FCNTL.invokeExact(errno, fd, command, argument);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0) {
+      throw new NativeCallException("fcntl(fd " + fd + ", " + command + ")", Errno.of(errno));
+    }
+    return rc;
   }
 
   /**

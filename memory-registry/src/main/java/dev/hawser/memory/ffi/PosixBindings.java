@@ -29,6 +29,9 @@ final class PosixBindings {
     // int open(const char *pathname, int flags, ... /* mode_t mode */);
     static final MethodHandle OPEN =
         C.functionWithErrno("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), 2);
+    // int fcntl(int fd, int cmd, ... /* arg */);
+    static final MethodHandle FCNTL =
+        C.functionWithErrno("fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), 2);
     // int close(int fd);
     static final MethodHandle CLOSE = C.functionWithErrno("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     // int statx(int dirfd, const char *pathname, int flags, unsigned int mask, struct statx *statxbuf);

@@ -1,0 +1,143 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.verbs;
+
+import dev.hawser.engine.net.RawMemory;
+import dev.hawser.engine.verbs.abi.VerbsAbi;
+import dev.hawser.engine.verbs.abi.VerbsException;
+import dev.hawser.memory.Access;
+import dev.hawser.memory.RegionBinder;
+import dev.hawser.memory.RegionKeys;
+import dev.hawser.memory.Registration;
+import dev.hawser.memory.ffi.Errno;
+import dev.hawser.memory.ffi.FileDescriptors;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+
+/** Registers memory with every device, once for each registration however many regions lie in it. */
+final class VerbsBinder implements RegionBinder {
+  private final List<VerbsDevice> devices;
+  private final VerbsSettings settings;
+  private final DmaBufExporter exporter;
+
+  VerbsBinder(List<VerbsDevice> devices, VerbsSettings settings, DmaBufExporter exporter) {
+    this.devices = List.copyOf(devices);
+    this.settings = settings;
+    this.exporter = exporter;
+  }
+
+  @Override
+  public String transport() {
+    return VerbsTransport.NAME;
+  }
+
+  @Override
+  public RegionKeys bind(Registration registration) {
+    if (registration.device().isHost()) {
+      return bind(registration, -1, 0);
+    }
+    DmaBufExporter.DmaBuf buffer =
+        exporter
+            .export(registration)
+            .orElseThrow(
+                () -> new UnsupportedOperationException(
+                    "verbs needs a dma-buf of memory of " + registration.device() + ", and there is none for it"));
+    try {
+      return bind(registration, buffer.fd(), buffer.offset());
+    } finally {
+      FileDescriptors.close(buffer.fd()); // a registration has its own hold on it
+    }
+  }
+
+  private RegionKeys bind(Registration registration, int fd, long offset) {
+    DeviceKeys[] all = new DeviceKeys[devices.size()];
+    int bytes = RemoteKeys.HEADER_BYTES;
+    try {
+      for (int i = 0; i < all.length; i++) {
+        all[i] = register(devices.get(i), registration, fd, offset);
+        bytes += all[i].bytes();
+      }
+    } catch (RuntimeException e) {
+      release(all);
+      throw e;
+    }
+    ByteBuffer remote = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    remote.put((byte) RemoteKeys.VERSION).put((byte) all.length);
+    for (int i = 0; i < all.length; i++) {
+      all[i].encode(devices.get(i).id(), remote);
+    }
+    return new RegionKeys(remote.array(), all);
+  }
+
+  private DeviceKeys register(VerbsDevice device, Registration registration, int fd, long offset) {
+    long length = registration.length();
+    long most = device.attributes().maxRegionBytes();
+    long slice = Long.compareUnsigned(most, settings.sliceBytes()) < 0 && most > 0 ? most & -4096L : settings.sliceBytes();
+    int count = Math.toIntExact((length + slice - 1) / slice);
+    long[] regions = new long[count];
+    int[] localKeys = new int[count];
+    int[] remoteKeys = new int[count];
+    for (int i = 0; i < count; i++) {
+      long from = i * slice;
+      long bytes = Math.min(slice, length - from);
+      try {
+        regions[i] = register(device, registration, from, bytes, fd, offset);
+      } catch (RuntimeException e) {
+        for (int made = 0; made < i; made++) {
+          device.deregister(regions[made]);
+        }
+        throw e;
+      }
+      localKeys[i] = RawMemory.u32(regions[i] + VerbsAbi.Mr.LKEY);
+      remoteKeys[i] = RawMemory.u32(regions[i] + VerbsAbi.Mr.RKEY);
+    }
+    return new DeviceKeys(registration.address(), slice, regions, localKeys, remoteKeys);
+  }
+
+  private long register(VerbsDevice device, Registration registration, long from, long bytes, int fd, long offset) {
+    long address = registration.address() + from;
+    int access = access(registration.access());
+    if (fd >= 0) {
+      return device.context().registerDmaBuf(device.pd(), offset + from, bytes, address, fd, access);
+    }
+    try {
+      return device.context().registerMemory(device.pd(), address, bytes, access);
+    } catch (VerbsException e) {
+      // Read-only memory can be read by the device all the same.
+      if (registration.access().remoteWritable() || (e.errno() != Errno.EFAULT && e.errno() != Errno.EACCES)) {
+        throw e;
+      }
+      return device.context().registerMemory(device.pd(), address, bytes, access & ~VerbsAbi.AccessFlags.LOCAL_WRITE);
+    }
+  }
+
+  private int access(Access access) {
+    return VerbsAbi.AccessFlags.LOCAL_WRITE
+        | (access.remoteWritable() ? VerbsAbi.AccessFlags.REMOTE_WRITE : 0)
+        | (access.remoteReadable() ? VerbsAbi.AccessFlags.REMOTE_READ : 0)
+        | (settings.relaxedOrdering() ? VerbsAbi.AccessFlags.RELAXED_ORDERING : 0);
+  }
+
+  @Override
+  public void unbind(Registration registration, RegionKeys keys) {
+    if (keys.local() instanceof DeviceKeys[] all) {
+      release(all);
+    }
+  }
+
+  @SuppressWarnings("ReferenceEquality") // a place in the array is null until its device has registered
+  private void release(DeviceKeys[] all) {
+    for (int i = 0; i < all.length; i++) {
+      if (all[i] == null) {
+        continue;
+      }
+      for (long region : all[i].regions()) {
+        devices.get(i).deregister(region);
+      }
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.verbs;
+
+import dev.hawser.engine.spi.BootstrapStream;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.PathSetup;
+import dev.hawser.engine.spi.PathSetupException;
+import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.Transport;
+import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.memory.RegionBinder;
+import java.util.ArrayList;
+import java.util.List;
+
+/** RDMA over reliable connected queue pairs. */
+final class VerbsTransport implements Transport {
+  static final String NAME = "verbs";
+
+  /** Below shared memory, above tcp. */
+  private static final int PREFERENCE = 500;
+
+  private static final int FLUSH_BITS = 31;
+  private static final TransportTraits TRAITS =
+      new TransportTraits(false, false, SharedReceiveQueue.SLOT_BYTES, FLUSH_BITS, 1 << 20, 2);
+
+  private final List<VerbsDevice> devices;
+  private final List<VerbsRail> rails;
+  private final VerbsBinder binder;
+  private final AsyncEvents events;
+  private volatile int binderIndex = -1;
+
+  VerbsTransport(List<VerbsDevice> devices, List<VerbsRail> rails, VerbsBinder binder, AsyncEvents events) {
+    this.devices = List.copyOf(devices);
+    this.rails = List.copyOf(rails);
+    this.binder = binder;
+    this.events = events;
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public TransportTraits traits() {
+    return TRAITS;
+  }
+
+  @Override
+  public RegionBinder binder() {
+    return binder;
+  }
+
+  @Override
+  public void bound(int index) {
+    binderIndex = index;
+  }
+
+  @Override
+  public List<Rail> rails() {
+    return rails.stream().map(VerbsRail::rail).toList();
+  }
+
+  @Override
+  public byte[] description() {
+    return new VerbsDescription(rails.stream().map(VerbsRail::entry).toList()).encode();
+  }
+
+  /** Each rail of the peer from the rail here of the same name, else of the same place in the list; none is left out. */
+  @Override
+  public Reachability reach(byte[] peerDescription) {
+    VerbsDescription peer;
+    try {
+      peer = VerbsDescription.decode(peerDescription);
+    } catch (IllegalArgumentException e) {
+      return new Reachability.Unreachable("verbs: what the peer published cannot be read: " + e.getMessage());
+    }
+    List<Reachability.Route> routes = new ArrayList<>();
+    List<String> obstacles = new ArrayList<>();
+    int turns = Math.max(rails.size(), peer.rails().size());
+    for (int i = 0; i < turns && !rails.isEmpty() && !peer.rails().isEmpty(); i++) {
+      VerbsDescription.Entry there = peer.rails().get(i % peer.rails().size());
+      VerbsRail here = i < peer.rails().size() ? partner(there.name(), i) : rails.get(i);
+      String obstacle = here.entry().obstacle(there);
+      if (obstacle.isEmpty()) {
+        routes.add(new Reachability.Route(here.rail(), there.name()));
+      } else {
+        obstacles.add(obstacle);
+      }
+    }
+    return routes.isEmpty()
+        ? new Reachability.Unreachable(
+            "verbs: " + (obstacles.isEmpty() ? "the peer has no rail" : String.join("; ", obstacles)))
+        : new Reachability.Reachable(PREFERENCE, routes);
+  }
+
+  private VerbsRail partner(String name, int place) {
+    for (VerbsRail rail : rails) {
+      if (rail.rail().name().equals(name)) {
+        return rail;
+      }
+    }
+    return rails.get(place % rails.size());
+  }
+
+  @Override
+  public PathSetup initiate(Reachability.Route route, String peer, PathKey key, byte[] peerDescription) {
+    return VerbsSetup.initiate(this, key, peer, rail(route.local().name()));
+  }
+
+  @Override
+  public PathSetup accept(String rail, String peer, PathKey key, byte[] offer) {
+    return VerbsSetup.accept(this, key, peer, rail(rail), QpCard.decode(offer));
+  }
+
+  private VerbsRail rail(String name) {
+    for (VerbsRail rail : rails) {
+      if (rail.rail().name().equals(name)) {
+        return rail;
+      }
+    }
+    throw new PathSetupException("verbs: there is no rail " + name);
+  }
+
+  VerbsConnection connection(
+      PathKey key, boolean initiator, String peer, VerbsRail rail, QueuePair pair, QpCard card, BootstrapStream stream) {
+    return new VerbsConnection(
+        key, initiator, peer, rail, pair, card, stream, events, binderIndex, devices.indexOf(rail.device()));
+  }
+
+  @Override
+  public void close() {
+    events.close();
+    rails.forEach(VerbsRail::close);
+    devices.forEach(VerbsDevice::close);
+  }
+}

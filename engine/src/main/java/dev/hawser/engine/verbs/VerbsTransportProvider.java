@@ -1,0 +1,41 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.verbs;
+
+import dev.hawser.engine.spi.TransportContext;
+import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.verbs.abi.VerbsException;
+import dev.hawser.engine.verbs.abi.VerbsLibrary;
+import dev.hawser.memory.ffi.MissingNativeException;
+
+/** Finds out whether there is RDMA here. */
+public final class VerbsTransportProvider implements TransportProvider {
+
+  /** For the service loader. */
+  public VerbsTransportProvider() {}
+
+  @Override
+  public String name() {
+    return VerbsTransport.NAME;
+  }
+
+  @Override
+  public Outcome create(TransportContext context) {
+    VerbsSettings settings;
+    try {
+      settings = VerbsSettings.of(context.settings());
+    } catch (IllegalArgumentException e) {
+      return new Outcome.Absent("verbs: " + e.getMessage());
+    }
+    try (VerbsProbe probe = new VerbsProbe(VerbsLibrary.get(), settings)) {
+      return probe.create(context.agent());
+    } catch (MissingNativeException e) {
+      return new Outcome.Absent("verbs: " + e.getMessage() + "; install libibverbs1 and ibverbs-providers");
+    } catch (VerbsException e) {
+      return new Outcome.Absent("verbs: " + e.getMessage());
+    }
+  }
+}
