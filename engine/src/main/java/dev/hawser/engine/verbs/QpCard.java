@@ -53,7 +53,8 @@ record QpCard(
     ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     try {
       if (in.get() != VERSION || bytes.length < BYTES) {
-        throw new PathSetupException("verbs: the peer speaks another version of this transport: update the older agent");
+        throw new PathSetupException(
+            "verbs: the peer speaks another version of this transport: update the older agent");
       }
       int mtu = in.get();
       int lid = in.getShort() & 0xffff;

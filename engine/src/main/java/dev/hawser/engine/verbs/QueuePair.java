@@ -60,8 +60,10 @@ final class QueuePair implements AutoCloseable {
       int allowed = rail.device().attributes().maxCqEntries();
       if (allowed > 0 && entries > allowed) {
         throw new PathSetupException(
-            "rail %s: a completion queue needs %d entries, its device has %d: lower verbs.send-queue and "
-                + "verbs.receive-buffers".formatted(rail.rail().name(), entries, allowed));
+            """
+                rail %s: a completion queue needs %d entries, its device has %d: lower verbs.send-queue and \
+                verbs.receive-buffers"""
+                .formatted(rail.rail().name(), entries, allowed));
       }
       cq = context.createCq(entries, channel, rail.device().nextVector());
       qp = create();
@@ -161,7 +163,8 @@ final class QueuePair implements AutoCloseable {
       attr.set(ValueLayout.JAVA_INT, VerbsAbi.QpAttr.PATH_MTU, common);
       attr.set(ValueLayout.JAVA_INT, VerbsAbi.QpAttr.DEST_QP_NUM, peer.qpNumber());
       attr.set(ValueLayout.JAVA_INT, VerbsAbi.QpAttr.RQ_PSN, peer.psn());
-      set(attr, VerbsAbi.QpAttr.MAX_DEST_RD_ATOMIC, initiator ? 1 : Math.min(card().servesReads(), peer.initiatesReads()));
+      set(attr, VerbsAbi.QpAttr.MAX_DEST_RD_ATOMIC,
+          initiator ? 1 : Math.min(card().servesReads(), peer.initiatesReads()));
       set(attr, VerbsAbi.QpAttr.MIN_RNR_TIMER, settings.minRnrTimer());
       boolean global = rail.attributes().ethernet() || !sameSubnet(peer);
       set(attr, VerbsAbi.QpAttr.IS_GLOBAL, global ? 1 : 0);

@@ -76,7 +76,8 @@ final class VerbsBinder implements RegionBinder {
   private DeviceKeys register(VerbsDevice device, Registration registration, int fd, long offset) {
     long length = registration.length();
     long most = device.attributes().maxRegionBytes();
-    long slice = Long.compareUnsigned(most, settings.sliceBytes()) < 0 && most > 0 ? most & -4096L : settings.sliceBytes();
+    long slice =
+        Long.compareUnsigned(most, settings.sliceBytes()) < 0 && most > 0 ? most & -4096L : settings.sliceBytes();
     int count = Math.toIntExact((length + slice - 1) / slice);
     long[] regions = new long[count];
     int[] localKeys = new int[count];

@@ -182,7 +182,8 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   @Override
   public String describe() {
-    return "verbs path " + key + (initiator ? " to " : " from ") + peer + " on rail " + rail.describe() + ", " + endpoints
+    return "verbs path " + key + (initiator ? " to " : " from ") + peer + " on rail " + rail.describe() + ", "
+        + endpoints
         + " (" + state + ")";
   }
 

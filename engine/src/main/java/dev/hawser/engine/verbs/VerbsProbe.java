@@ -94,8 +94,9 @@ final class VerbsProbe implements AutoCloseable {
     }
     int before = rails.size();
     if (device.attributes().vendorId() == AMAZON || name.startsWith("efa")) {
-      reasons.add(name + " is an EFA adapter: it has no reliable connected queue pairs, only its own SRD, which Hawser does "
-          + "not speak; tcp is used there");
+      reasons.add(
+          name + " is an EFA adapter: it has no reliable connected queue pairs, only its own SRD, which Hawser does "
+              + "not speak; tcp is used there");
     } else if (device.attributes().maxSharedQueues() == 0) {
       reasons.add(name + " has no shared receive queues, which verbs needs");
     } else {

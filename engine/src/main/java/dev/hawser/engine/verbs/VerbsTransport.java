@@ -128,7 +128,8 @@ final class VerbsTransport implements Transport {
   }
 
   VerbsConnection connection(
-      PathKey key, boolean initiator, String peer, VerbsRail rail, QueuePair pair, QpCard card, BootstrapStream stream) {
+      PathKey key, boolean initiator, String peer, VerbsRail rail, QueuePair pair, QpCard card,
+      BootstrapStream stream) {
     return new VerbsConnection(
         key, initiator, peer, rail, pair, card, stream, events, binderIndex, devices.indexOf(rail.device()));
   }

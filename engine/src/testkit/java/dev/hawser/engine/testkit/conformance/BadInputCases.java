@@ -92,9 +92,9 @@ interface BadInputCases extends Cases {
       RemoteRegion honest = remote.remote();
       for (Op op : Op.values()) {
         for (int id : new int[] {0, -1, 0x7fff_fffe, honest.id() + 100_000}) {
+          Map<String, byte[]> keys = fixture().checkedByHardware() ? damaged(honest.keys(), id) : honest.keys();
           RemoteRegion forged =
-              new RemoteRegion(
-                  id, honest.address(), honest.length(), honest.device(), honest.access(), honest.keys());
+              new RemoteRegion(id, honest.address(), honest.length(), honest.device(), honest.access(), keys);
           mustRefuse(
               op, local, remote, forged, honest.address(), 64, Cause.REMOTE_ACCESS, Cause.REMOTE_REGION_CLOSED);
           remote.verify(op + " of " + forged);
@@ -102,6 +102,11 @@ interface BadInputCases extends Cases {
         }
       }
     }
+  }
+
+  private Map<String, byte[]> damaged(Map<String, byte[]> keys, int by) {
+    byte[] key = keys.getOrDefault(fixture().transport(), new byte[0]);
+    return Map.of(fixture().transport(), fixture().damagedKey(key, by));
   }
 
   @Test
@@ -165,6 +170,9 @@ interface BadInputCases extends Cases {
       local.verify(what);
     } else {
       local.verifyExcept(local.address(), bytes, what);
+    }
+    if (fixture().checkedByHardware()) {
+      pair().link().awaitUp(Waits.PATIENCE);
     }
     assertThat(pair().link().state()).as(what).isEqualTo(Link.State.UP);
     assertThat(pair().target().inbox().waiting()).as("notifications of %s", what).isZero();

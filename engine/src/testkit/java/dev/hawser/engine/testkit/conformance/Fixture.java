@@ -54,6 +54,23 @@ public interface Fixture {
   }
 
   /**
+   * Whether a NIC checks requests, and not the target's engine: it knows keys and no numbers of regions, and a request that
+   * it refuses costs the path, which comes back by itself.
+   */
+  default boolean checkedByHardware() {
+    return false;
+  }
+
+  /**
+   * The bytes of a region's key, changed so that no rail has given it to anybody; used where {@link #checkedByHardware()}.
+   *
+   * @param by makes one damaged key differ from the next
+   */
+  default byte[] damagedKey(byte[] key, int by) {
+    throw new UnsupportedOperationException(transport() + " has no keys that a NIC checks");
+  }
+
+  /**
    * Registers new memory of the kind that is tried, which the host can address.
    *
    * @param arena lives longer than the region
