@@ -11,6 +11,8 @@ module dev.hawser.agent {
   requires static org.jspecify;
   requires transitive dev.hawser.engine;
 
+  uses dev.hawser.engine.spi.TransportProvider;
+
   exports dev.hawser.agent;
   exports dev.hawser.agent.config;
   exports dev.hawser.agent.metadata;

@@ -6,6 +6,7 @@
 package dev.hawser.engine.shm;
 
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The transport's settings.
@@ -16,6 +17,7 @@ import java.util.Map;
  *     where Yama (kernel.yama.ptrace_scope = 1) would not
  */
 record ShmSettings(boolean kernelCopy, boolean allowPtrace) {
+  static final Set<String> KNOWN = Set.of("kernel-copy", "allow-ptrace");
 
   /**
    * Reads them.

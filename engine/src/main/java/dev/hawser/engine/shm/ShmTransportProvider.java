@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.memory.ffi.MissingNativeException;
 import dev.hawser.memory.ffi.NativeCallException;
 import java.io.IOException;
+import java.util.Set;
 
 /** Finds out whether shared memory works here. */
 public final class ShmTransportProvider implements TransportProvider {
@@ -20,6 +21,11 @@ public final class ShmTransportProvider implements TransportProvider {
   @Override
   public String name() {
     return ShmTransport.NAME;
+  }
+
+  @Override
+  public Set<String> settings() {
+    return ShmSettings.KNOWN;
   }
 
   @Override

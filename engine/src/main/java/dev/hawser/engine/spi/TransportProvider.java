@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.spi;
 
+import java.util.Set;
+
 /**
  * Service that makes a transport, found by {@link java.util.ServiceLoader}.
  */
@@ -12,6 +14,11 @@ public interface TransportProvider {
 
   /** The name of the transport that it makes. */
   String name();
+
+  /** The names of its settings (lower-dash), as {@link TransportContext#settings} has them. */
+  default Set<String> settings() {
+    return Set.of();
+  }
 
   /**
    * Probes the host and makes the transport.

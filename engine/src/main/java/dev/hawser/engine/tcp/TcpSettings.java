@@ -23,7 +23,7 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
   private static final String SEND_BUFFER = "send-buffer";
   private static final String RECEIVE_BUFFER = "receive-buffer";
   private static final String USER_TIMEOUT = "user-timeout-millis";
-  private static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT));
+  static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT));
 
   /** Above any lease that makes sense: heartbeats find a dead peer earlier. */
   private static final int DEFAULT_USER_TIMEOUT_MILLIS = 30_000;

@@ -7,6 +7,7 @@ package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import java.util.Set;
 
 /** Makes the transport {@code tcp}. */
 public final class TcpTransportProvider implements TransportProvider {
@@ -16,6 +17,11 @@ public final class TcpTransportProvider implements TransportProvider {
   @Override
   public String name() {
     return TcpTransport.NAME;
+  }
+
+  @Override
+  public Set<String> settings() {
+    return TcpSettings.KNOWN;
   }
 
   @Override

@@ -47,6 +47,7 @@ final class RemoteKeys {
   }
 
   /** Goes to a region: false if the peer published no key of it for this path. */
+  @SuppressWarnings("ReferenceEquality") // the same object has the same keys; comparing values would cost more than the rest
   boolean select(RemoteRegion region) {
     if (region == selected) {
       return usable;

@@ -69,7 +69,6 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private final VerbsRail rail;
   private final VerbsContext context;
   private final QueuePair pair;
-  private final QpCard remote;
   private final BootstrapStream stream;
   private final AsyncEvents events;
   private final int binderIndex;
@@ -136,7 +135,6 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     this.rail = rail;
     this.context = rail.device().context();
     this.pair = pair;
-    this.remote = remote;
     this.stream = stream;
     this.events = events;
     this.binderIndex = binderIndex;

@@ -49,7 +49,7 @@ record VerbsSettings(
     boolean relaxedOrdering,
     long sliceBytes) {
   private static final String PREFIX = "verbs.";
-  private static final Set<String> KNOWN =
+  static final Set<String> KNOWN =
       new TreeSet<>(
           Set.of(
               "devices",

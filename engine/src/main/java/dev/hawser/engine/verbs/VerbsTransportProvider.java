@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.verbs.abi.VerbsException;
 import dev.hawser.engine.verbs.abi.VerbsLibrary;
 import dev.hawser.memory.ffi.MissingNativeException;
+import java.util.Set;
 
 /** Finds out whether there is RDMA here. */
 public final class VerbsTransportProvider implements TransportProvider {
@@ -20,6 +21,11 @@ public final class VerbsTransportProvider implements TransportProvider {
   @Override
   public String name() {
     return VerbsTransport.NAME;
+  }
+
+  @Override
+  public Set<String> settings() {
+    return VerbsSettings.KNOWN;
   }
 
   @Override

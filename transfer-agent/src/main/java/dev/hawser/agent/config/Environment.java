@@ -60,7 +60,7 @@ final class Environment {
         return true;
       }
     }
-    return OTHERS.contains(name);
+    return OTHERS.contains(name) || TransportVariables.isOne(name);
   }
 
   private static List<String> names() {
@@ -68,6 +68,7 @@ final class Environment {
     for (Setting setting : Setting.values()) {
       names.add(setting.variable());
     }
+    TransportVariables.names().forEach(names::add);
     return names;
   }
 

@@ -58,7 +58,7 @@ final class Resolver {
         Values.urls(Setting.METADATA, origin(Setting.METADATA), text(Setting.METADATA)),
         duration(Setting.METADATA_TTL, Duration.ofMillis(100), Duration.ofDays(1)),
         duration(Setting.METADATA_TIMEOUT, MILLI, HOUR), token, pairs(Setting.LABELS), listen, advertise(),
-        Values.list(text(Setting.TRANSPORTS)), Values.list(text(Setting.RAILS)), pairs(Setting.TRANSPORT_SETTINGS),
+        Values.list(text(Setting.TRANSPORTS)), Values.list(text(Setting.RAILS)), transportSettings(),
         integer(Setting.WORKERS, 0, 1024),
         integer(Setting.PATHS, 0, 256), lease, heartbeat, duration(Setting.CONNECT_TIMEOUT, MILLI, HOUR),
         duration(Setting.DRAIN_TIME, Duration.ZERO, Duration.ofSeconds(10)),
@@ -221,6 +221,14 @@ final class Resolver {
 
   private int integer(Setting setting, int least, int most) {
     return Values.integer(setting, origin(setting), text(setting), least, most);
+  }
+
+  /** Each by its own variable, else by the list; what the program sets stands above both. */
+  private Map<String, String> transportSettings() {
+    Map<String, String> listed = pairs(Setting.TRANSPORT_SETTINGS);
+    return origin(Setting.TRANSPORT_SETTINGS).source() == Origin.Source.BUILDER
+        ? listed
+        : TransportVariables.over(listed, environment);
   }
 
   private Map<String, String> pairs(Setting setting) {
