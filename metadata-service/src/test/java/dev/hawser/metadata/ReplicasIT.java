@@ -103,7 +103,7 @@ class ReplicasIT {
 
   @Test
   void etcdGoneIsAReasonAndNotTheEnd() throws IOException {
-    try (EtcdProcess own = EtcdProcess.start(folder.resolveSibling(folder.getFileName() + "-own"), 1);
+    try (EtcdProcess own = EtcdProcess.start(folder.resolve("own"), 1);
         MetadataService service = awaitStart(config(own));
         TestClient client = new TestClient(service.uri());
         WatchReader watch = client.watch("?form=plain")) {
