@@ -5,6 +5,7 @@
 
 package dev.hawser.engine;
 
+import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.worker.WorkerEngine;
 import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
@@ -37,6 +38,9 @@ public interface Engine extends AutoCloseable {
 
   /** Where the bootstrap listens, numeric {@code host:port}, with the ports really taken. */
   List<String> listenAddresses();
+
+  /** What this host has to send and receive over, in order of preference within each transport. */
+  List<Rail> rails();
 
   /** By transport name, what to publish so that peers can judge whether they reach us. */
   Map<String, byte[]> transportDescriptions();

@@ -30,7 +30,20 @@ public interface Link extends AutoCloseable {
     CLOSED
   }
 
-  /** One path as seen now; for reports and errors. */
+  /**
+   * One path as seen now; for reports and errors.
+   *
+   * @param transport its transport
+   * @param rail ours
+   * @param remoteRail the peer's
+   * @param path its number within the link
+   * @param generation the one that is up; 0 if none is
+   * @param up whether it can be used now
+   * @param bytesWritten acknowledged by the peer, all generations together
+   * @param bytesRead arrived here, likewise
+   * @param latency of chunks, from the post to the acknowledgement; not every chunk is timed
+   * @param lastFault why it failed the last time; empty if it never did
+   */
   record PathReport(
       String transport,
       String rail,
@@ -38,8 +51,16 @@ public interface Link extends AutoCloseable {
       int path,
       int generation,
       boolean up,
-      long bytesAcknowledged,
-      String lastFault) {}
+      long bytesWritten,
+      long bytesRead,
+      LatencyCounts latency,
+      String lastFault) {
+
+    /** In both directions. */
+    public long bytesAcknowledged() {
+      return bytesWritten + bytesRead;
+    }
+  }
 
   String peer();
 

@@ -72,6 +72,8 @@ public final class Agent implements AutoCloseable {
   private final AgentListener listener;
   private final @Nullable MetadataClient client;
   private final @Nullable PeerWatcher watcher;
+  private final Telemetry telemetry = new Telemetry();
+  private Summary.@Nullable Facts facts;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final BooleanSupplier notifiedOrClosed;
   private volatile @Nullable Presence presence;
@@ -181,6 +183,11 @@ public final class Agent implements AutoCloseable {
       public Publication publication() {
         return Agent.this.publication(OptionalLong.empty());
       }
+
+      @Override
+      public String summary() {
+        return Agent.this.summary();
+      }
     }, name(), epoch(), config.metadataTtl(), revision, this::superseded);
     presence = kept;
     regions.onChange(kept::changed);
@@ -192,8 +199,16 @@ public final class Agent implements AutoCloseable {
 
   private Publication publication(OptionalLong expectedEpoch) {
     AgentMetadata metadata = ownMetadata(true, true, null);
+    facts = Summary.Facts.of(metadata, engine.absentTransports());
     return new Publication(name(), epoch(), config.metadataTtl(), metadata.addresses().getFirst(), config.labels(),
-        Summary.of(metadata, engine.absentTransports()), expectedEpoch, MetadataBlob.encode(metadata, config.secret()));
+        summary(), expectedEpoch, MetadataBlob.encode(metadata, config.secret()));
+  }
+
+  /** By the thread that starts the agent, and from then on by the one that keeps its presence. */
+  private String summary() {
+    return facts == null
+        ? ""
+        : Summary.of(facts, telemetry.look(engine.rails(), peers.links(), System.nanoTime()));
   }
 
   private void superseded(String reason) {

@@ -162,6 +162,11 @@ public final class Peer {
     return now;
   }
 
+  @Nullable
+  Link linkOrNull() {
+    return link;
+  }
+
   /** Whether its link is there and not over. */
   boolean hasUsableLink() {
     Link present = link;

@@ -15,8 +15,11 @@ import dev.hawser.agent.metadata.MetadataUnavailableException;
 import dev.hawser.agent.wire.MalformedBytesException;
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineException;
+import dev.hawser.engine.Link;
 import dev.hawser.engine.LinkException;
 import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -51,6 +54,18 @@ final class Peers {
 
   Set<String> names() {
     return Set.copyOf(byName.keySet());
+  }
+
+  /** Those that there is a link to. */
+  List<Telemetry.PeerLink> links() {
+    List<Telemetry.PeerLink> links = new ArrayList<>();
+    for (Peer peer : byName.values()) {
+      Link link = peer.linkOrNull();
+      if (link != null) {
+        links.add(Telemetry.PeerLink.of(peer.name(), link));
+      }
+    }
+    return links;
   }
 
   boolean hasService() {

@@ -31,6 +31,9 @@ final class Presence {
 
     /** The publication of the present revision, or of a newer one. */
     Publication publication();
+
+    /** What people are to see now. */
+    String summary();
   }
 
   private final MetadataClient client;
@@ -43,6 +46,8 @@ final class Presence {
   private final Condition changed = lock.newCondition();
   private final Condition published = lock.newCondition();
   private long publishedRevision;
+  /** The summary that the service has; by the thread only. */
+  private String told = "";
   private boolean healthy = true;
   private boolean lost;
   private boolean closed;
@@ -108,8 +113,10 @@ final class Presence {
     while (awaitWork(retry, renewAt)) {
       try {
         long revision = source.revision();
-        if (revision > publishedRevision() || !client.renew(name, epoch)) {
-          client.publish(source.publication());
+        if (revision > publishedRevision() || !renew()) {
+          Publication publication = source.publication();
+          client.publish(publication);
+          told = publication.summary();
           succeeded(revision);
         } else {
           succeeded(0);
@@ -126,6 +133,14 @@ final class Presence {
         retry = System.nanoTime() + Math.min(LONGEST_RETRY.toNanos(), renewNanos / 2);
       }
     }
+  }
+
+  /** An agent that is idle has nothing new to tell: then the call has no body, and the service nothing to store. */
+  private boolean renew() {
+    String summary = source.summary();
+    boolean known = client.renew(name, epoch, summary.equals(told) ? "" : summary);
+    told = summary;
+    return known;
   }
 
   /** Waits for a change, for the time to renew, or, after a failure, for the time to try again; false at the end. */

@@ -22,6 +22,11 @@ import dev.hawser.memory.BlockList;
 import dev.hawser.memory.Region;
 import dev.hawser.metadata.MetadataConfig;
 import dev.hawser.metadata.MetadataService;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -389,19 +394,41 @@ class AgentServiceTest {
         settings -> viaService(settings).set(dev.hawser.agent.config.Setting.LABELS, "role=prefill"));
     agent.allocate("m", 4096);
 
-    assertThat(Summary.of(new dev.hawser.agent.metadata.AgentMetadata("n", 1, 1, true, true, "hö\"st", 7, List.of(),
-        Map.of("t", new byte[0]), List.of()), Map.of("verbs", "no \\ here\n")))
-        .isEqualTo("{\"host\":\"h\\u00f6\\\"st\",\"pid\":7,\"regions\":0,\"bytes\":0,\"transports\":[\"t\"],"
-            + "\"absent\":{\"verbs\":\"no \\\\ here\\u000a\"}}");
-    assertThat(Summary.of(new dev.hawser.agent.metadata.AgentMetadata("n", 1, 1, true, true, "h", 7, List.of(),
-        Map.of(), List.of()), manyReasons())).hasSizeLessThanOrEqualTo(4096).doesNotContain("absent");
+    try (MetadataClient client = client()) {
+      assertThat(agent.awaitPublished(LONG)).isTrue();
+      assertThat(client.fetch("me")).isPresent();
+    }
+    assertThat(entry("me")).contains("\"role\":\"prefill\"").contains("\"regions\":1,\"bytes\":4096")
+        .contains("\"rails\":[{\"name\":\"fake:fake0\",\"up\":true");
   }
 
-  private static Map<String, String> manyReasons() {
-    Map<String, String> reasons = new java.util.HashMap<>();
-    for (int i = 0; i < 100; i++) {
-      reasons.put("transport-" + i, "x".repeat(300));
+  @Test
+  void tellsWithItsHeartbeatsWhatItsTransfersDid() {
+    Agent there = agent("there");
+    Region theirs = there.allocate("kv", 1 << 20);
+    Agent here = agent("here");
+    Region ours = here.allocate("kv", 1 << 20);
+    Peer peer = here.peer("there");
+    here.write(Blocks.of(ours), peer, Blocks.of(theirs)).await(LONG);
+    here.read(Blocks.of(ours, 0, 4096, 1), peer, Blocks.of(theirs, 0, 4096, 1)).await(LONG);
+
+    eventually(() -> entry("here").contains("\"bytes\":{\"tx\":1048576,\"rx\":4096}"));
+    assertThat(entry("there")).as("counts what it asked for").contains("\"bytes\":{\"tx\":0,\"rx\":0}");
+
+    agents.kill(there);
+    eventually(() -> entry("here")
+        .contains("\"failed\":[{\"rail\":\"fake:fake0\",\"why\":\"nobody is there\"}]"));
+  }
+
+  /** What people see. */
+  private String entry(String name) {
+    try (HttpClient http = HttpClient.newHttpClient()) {
+      return http.send(HttpRequest.newBuilder(service.uri().resolve("/v1/agents/" + name)).build(),
+          HttpResponse.BodyHandlers.ofString()).body();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
     }
-    return reasons;
   }
 }

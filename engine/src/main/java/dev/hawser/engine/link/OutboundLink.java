@@ -199,7 +199,9 @@ public final class OutboundLink implements Link {
                   p.id,
                   g == null ? 0 : g.key.generation(),
                   g != null,
-                  p.bytesAcknowledged(),
+                  p.traffic.written(),
+                  p.traffic.read(),
+                  p.traffic.latency(),
                   p.lastFault);
             })
         .toList();

@@ -6,8 +6,6 @@
 package dev.hawser.engine.link;
 
 import dev.hawser.engine.spi.Reachability;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /** The initiator's view of one path: a route and the generations that come and go on it. */
@@ -21,17 +19,7 @@ final class Path {
   volatile @Nullable PathGeneration current;
 
   volatile String lastFault = "";
-  private static final VarHandle BYTES_ACKNOWLEDGED;
-
-  static {
-    try {
-      BYTES_ACKNOWLEDGED = MethodHandles.lookup().findVarHandle(Path.class, "bytesAcknowledged", long.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
-
-  private long bytesAcknowledged;
+  final PathTraffic traffic = new PathTraffic();
 
   int nextGeneration = 1;
   boolean opening;
@@ -48,16 +36,6 @@ final class Path {
     this.tier = tier;
     this.route = route;
     this.reopenAt = now;
-  }
-
-  /** Owner only. */
-  void acknowledged(long bytes) {
-    BYTES_ACKNOWLEDGED.setOpaque(this, bytesAcknowledged + bytes);
-  }
-
-  /** Any thread. */
-  long bytesAcknowledged() {
-    return (long) BYTES_ACKNOWLEDGED.getOpaque(this);
   }
 
   @Override

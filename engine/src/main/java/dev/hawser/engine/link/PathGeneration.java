@@ -67,6 +67,8 @@ final class PathGeneration implements ConnectionEvents {
   private final @Nullable TransferState[] slotTransfer = new @Nullable TransferState[SLOTS];
   private final long[] slotPosition = new long[SLOTS];
   private final long[] slotLength = new long[SLOTS];
+  /** When it was posted, in a chunk that is timed; else 0. */
+  private final long[] slotPostedAt = new long[SLOTS];
   private final int[] freeSlots = new int[SLOTS];
   private int free = SLOTS;
   private final DataRequest request = new DataRequest();
@@ -108,6 +110,8 @@ final class PathGeneration implements ConnectionEvents {
   /** Posts one chunk; false if it does not fit now. */
   boolean postChunk(TransferState transfer, long position, long length, long now) {
     int slot = freeSlots[free - 1];
+    // Before the post, since some connections carry a chunk out within it.
+    slotPostedAt[slot] = path.traffic.timesNext() ? link.hostNow() : 0;
     request.set(
         transfer.op, transfer.id(), transfer.nextChunk++, transfer.plan(), position, length);
     if (!connection.postData(workId(CHUNK, slot), request)) {
@@ -267,6 +271,10 @@ final class PathGeneration implements ConnectionEvents {
     transfer.outstanding--;
     if (status == WorkStatus.SUCCESS) {
       transfer.acknowledged(length);
+      if (slotPostedAt[slot] != 0) {
+        path.traffic.took(link.hostNow() - slotPostedAt[slot]);
+      }
+      path.traffic.acknowledged(transfer.op, length);
       measure(length);
     } else {
       link.chunkRefused(this, transfer, slotPosition[slot], status, detail);
@@ -275,7 +283,6 @@ final class PathGeneration implements ConnectionEvents {
   }
 
   private void measure(long length) {
-    path.acknowledged(length);
     measuredBytes += length;
     if (measuredBytes >= 4 << 20 || bytesInFlight == 0) {
       long elapsed = link.now() - measuredSince;

@@ -270,6 +270,11 @@ public final class WorkerEngine implements Engine {
   }
 
   @Override
+  public List<Rail> rails() {
+    return transports.stream().flatMap(transport -> transport.rails().stream()).toList();
+  }
+
+  @Override
   public Map<String, byte[]> transportDescriptions() {
     Map<String, byte[]> descriptions = new TreeMap<>();
     for (Transport transport : transports) {

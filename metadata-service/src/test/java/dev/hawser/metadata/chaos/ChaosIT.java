@@ -41,10 +41,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * kill -9 of replicas and of etcd's leader while many publish and fetch. {@code -Dhawser.chaos.rounds=1000} makes it
- * long.
+ * long, {@code -Dhawser.chaos.minutes=15} ends it in time: what was seen until then is checked, and too few faults are a
+ * failure.
  */
 class ChaosIT {
   private static final int ROUNDS = Integer.getInteger("hawser.chaos.rounds", 4);
+  private static final Duration LONGEST = Duration.ofMinutes(Long.getLong("hawser.chaos.minutes", 600));
   private static final long SEED = Long.getLong("hawser.chaos.seed", 1);
   private static final String[] NAMES = {"a", "b", "c"};
   private static final int CLIENTS = 6;
@@ -52,6 +54,10 @@ class ChaosIT {
   /** Answers that must come after a fault before the next one. */
   private static final int RECOVERED = 60;
 
+  /** Faults between two signs of life. */
+  private static final int REPORT = 100;
+
+  private static final System.Logger LOG = System.getLogger(ChaosIT.class.getName());
   private static final Pattern LEADER = Pattern.compile("\"leader\":\"(\\d+)\"");
   private static final Pattern MEMBER = Pattern.compile("\"member_id\":\"(\\d+)\"");
 
@@ -69,6 +75,8 @@ class ChaosIT {
   @Timeout(value = 12, unit = TimeUnit.HOURS)
   void nothingAcknowledgedIsLostAndNothingStaleIsSeen()
       throws IOException, InterruptedException, ExecutionException, TimeoutException {
+    long began = System.nanoTime();
+    int faults = 0;
     assumeTrue(EtcdProcess.binary().isPresent(), EtcdProcess.HOW_TO_ENABLE);
     try (EtcdProcess etcd = EtcdProcess.start(folder.resolve("etcd"), 3);
         ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -84,8 +92,12 @@ class ChaosIT {
         }
         try {
           awaitProgress("before the first fault");
-          for (int round = 0; round < ROUNDS; round++) {
-            fault(round, etcd, replicas);
+          while (faults < ROUNDS && System.nanoTime() - began < LONGEST.toNanos()) {
+            fault(faults, etcd, replicas);
+            faults++;
+            if (faults % REPORT == 0) {
+              LOG.log(System.Logger.Level.INFO, "{0} faults of {1} so far", faults, ROUNDS);
+            }
           }
         } finally {
           over.set(true);
@@ -99,18 +111,19 @@ class ChaosIT {
         }
       }
     }
-    System.Logger log = System.getLogger(ChaosIT.class.getName());
-    log.log(
+    LOG.log(
         System.Logger.Level.INFO,
-        "{0} faults, seed {1}: {2} published, {3} refused, {4} unknown, {5} fetched",
-        ROUNDS,
+        "{0} faults in {1} s, seed {2}: {3} published, {4} refused, {5} unknown, {6} fetched",
+        faults,
+        (System.nanoTime() - began) / 1_000_000_000,
         SEED,
         history.count(Kind.PUBLISHED),
         history.count(Kind.REFUSED),
         history.count(Kind.UNKNOWN),
         history.count(Kind.FETCHED));
     assertThat(history.violations()).as("seed " + SEED).isEmpty();
-    assertThat(history.count(Kind.PUBLISHED)).isGreaterThan(ROUNDS * 10L);
+    assertThat(history.count(Kind.PUBLISHED)).isGreaterThan(faults * 10L);
+    assertThat(faults).as("faults in " + LONGEST).isEqualTo(ROUNDS);
     assertThat(history.count(Kind.REFUSED)).as("stale epochs were tried").isPositive();
   }
 

@@ -87,13 +87,17 @@ public final class MetadataClient implements AutoCloseable {
   /**
    * Renews the presence of an entry.
    *
+   * @param summary one JSON object of at most 4 KiB that takes the place of the one before; empty: that one stays
    * @return false if the service does not know the entry (any more): publish again
    * @throws EpochConflictException if a newer incarnation has the name
    * @throws MetadataUnavailableException if no service answers
    */
-  public boolean renew(String name, long epoch) {
+  public boolean renew(String name, long epoch, String summary) {
     HttpRequest request = new HttpRequest("POST", path(name).concat("/renew")).header("Accept", BINARY)
         .header("Hawser-Epoch", Long.toUnsignedString(epoch));
+    if (!summary.isEmpty()) {
+      request.header("Content-Type", "application/json").body(summary.getBytes(StandardCharsets.UTF_8));
+    }
     Answer answer = send(request, MAX_SMALL_ANSWER);
     if (answer.status() == 200) {
       return true;

@@ -11,6 +11,7 @@ import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.LinkException;
 import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.spi.Rail;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.RegionBinder;
 import dev.hawser.memory.RegionKeys;
@@ -115,6 +116,11 @@ public final class FakeEngine implements Engine {
   @Override
   public List<String> listenAddresses() {
     return List.of(address);
+  }
+
+  @Override
+  public List<Rail> rails() {
+    return List.of(new Rail("fake", "fake0", 0, 0));
   }
 
   @Override

@@ -5,6 +5,7 @@
 
 package dev.hawser.agent.fake;
 
+import dev.hawser.engine.LatencyCounts;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.LinkException;
 import dev.hawser.engine.PeerDescription;
@@ -25,6 +26,8 @@ final class FakeLink implements Link {
   private final PeerDescription peer;
   private final AtomicLong ids = new AtomicLong();
   private final Set<FakeTransfer> active = ConcurrentHashMap.newKeySet();
+  private final AtomicLong written = new AtomicLong();
+  private final AtomicLong read = new AtomicLong();
   private volatile boolean closed;
   private volatile boolean restarted;
 
@@ -59,6 +62,10 @@ final class FakeLink implements Link {
 
   void ended(FakeTransfer transfer) {
     active.remove(transfer);
+  }
+
+  void moved(DataRequest.Op op, long bytes) {
+    (op == DataRequest.Op.READ ? read : written).addAndGet(bytes);
   }
 
   void mustBeOpen() {
@@ -100,7 +107,8 @@ final class FakeLink implements Link {
 
   @Override
   public List<PathReport> paths() {
-    return List.of(new PathReport("fake", "fake0", "fake0", 1, 1, state() == State.UP, 0, ""));
+    return List.of(new PathReport("fake", "fake0", "fake0", 1, 1, state() == State.UP, written.get(), read.get(),
+        LatencyCounts.EMPTY, state() == State.UP ? "" : "nobody is there"));
   }
 
   @Override

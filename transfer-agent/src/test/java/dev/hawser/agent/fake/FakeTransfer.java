@@ -145,6 +145,7 @@ final class FakeTransfer implements Transfer {
       }
     }
     acknowledged = plan.totalBytes();
+    link.moved(op, acknowledged);
     GrantCheck check = grant;
     if (check != null && EVERYTHING.get(ValueLayout.JAVA_LONG, check.address()) != check.generation()) {
       fail(TransferEnd.Cause.STALE, "the grant has moved on");

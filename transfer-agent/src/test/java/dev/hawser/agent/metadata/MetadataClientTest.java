@@ -69,13 +69,13 @@ class MetadataClientTest {
     assertThat(entry.address()).isEqualTo("10.0.0.7:7301");
     assertThat(entry.blob()).containsExactly(1, 2, 3);
     assertThat(client.peek("a")).contains(new MetadataHead(5, "10.0.0.7:7301"));
-    assertThat(client.renew("a", 5)).isTrue();
+    assertThat(client.renew("a", 5, "")).isTrue();
     assertThat(client.publish(publication("a", 5, OptionalLong.empty(), 4))).isGreaterThan(revision);
     assertThat(client.delete("a", 5)).isTrue();
     assertThat(client.delete("a", 5)).isFalse();
     assertThat(client.fetch("a")).isEmpty();
     assertThat(client.peek("a")).isEmpty();
-    assertThat(client.renew("a", 5)).isFalse();
+    assertThat(client.renew("a", 5, "")).isFalse();
   }
 
   @Test
@@ -97,7 +97,7 @@ class MetadataClientTest {
         });
     assertThatThrownBy(() -> client.publish(publication("a", 6, OptionalLong.of(0), 1)))
         .isInstanceOfSatisfying(EpochConflictException.class, e -> assertThat(e.superseded()).isFalse());
-    assertThatThrownBy(() -> client.renew("a", 4)).isInstanceOf(EpochConflictException.class);
+    assertThatThrownBy(() -> client.renew("a", 4, "")).isInstanceOf(EpochConflictException.class);
   }
 
   @Test

@@ -134,12 +134,17 @@ function draw() {
 
 function troubles() {
   const found = [];
+  const present = new Set(agents.map((agent) => agent.name));
   for (const agent of agents) {
     if (isSoon(agent)) found.push(`${agent.name} has not renewed its presence: it expires in ${(leftOf(agent) / 1000).toFixed(1)} s.`);
     for (const rail of railsOf(agent)) {
       if (rail?.up === false) found.push(`${agent.name}: rail ${rail.name} is down${rail.note ? `: ${rail.note}` : ''}.`);
     }
     for (const peer of peersOf(agent)) {
+      if (array(peer?.failed).length && !present.has(peer.name)) {
+        found.push(`${agent.name} does not reach ${peer.name}, which is not registered here any more.`);
+        continue;
+      }
       for (const failed of array(peer?.failed)) {
         found.push(`${agent.name} cannot reach ${peer.name} over ${failed.rail}${failed.why ? `: ${failed.why}` : ''}.`);
       }
