@@ -61,6 +61,7 @@ final class Listener {
     checkFile("certificate", tls.certificate());
     checkFile("private key", tls.key());
     tls.clientAuthorities().ifPresent(file -> checkFile("file of client authorities", file));
+    KeyPairFiles.check(tls.certificate(), tls.key());
   }
 
   private static void checkFile(String what, Path file) {

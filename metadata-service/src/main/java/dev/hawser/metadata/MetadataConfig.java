@@ -24,6 +24,7 @@ import java.util.Optional;
  * @param watchKeepalive between two signs of life on a watch
  * @param requestTimeout within which a request has to arrive, head and body
  * @param idleTimeout after which a connection without a request is closed
+ * @param shutdownDelay how long the service goes on after it began to say that it is not ready, before it closes
  * @param shutdownGrace how long requests that run may take when the service closes
  * @param tls of the listener
  * @param tokens file of bearer tokens and their roles; read again within seconds when it changes
@@ -44,6 +45,7 @@ public record MetadataConfig(
     Duration watchKeepalive,
     Duration requestTimeout,
     Duration idleTimeout,
+    Duration shutdownDelay,
     Duration shutdownGrace,
     Optional<TlsConfig> tls,
     Optional<Path> tokens,
@@ -67,6 +69,7 @@ public record MetadataConfig(
           Duration.ofSeconds(15),
           Duration.ofSeconds(10),
           Duration.ofSeconds(60),
+          Duration.ZERO,
           Duration.ofSeconds(5),
           Optional.empty(),
           Optional.empty(),
@@ -90,6 +93,7 @@ public record MetadataConfig(
     within("watchKeepalive", watchKeepalive.toMillis(), 10, 3_600_000);
     within("requestTimeout", requestTimeout.toMillis(), 10, 3_600_000);
     within("idleTimeout", idleTimeout.toMillis(), 10, 86_400_000);
+    within("shutdownDelay", shutdownDelay.toMillis(), 0, 3_600_000);
     within("shutdownGrace", shutdownGrace.toMillis(), 0, 3_600_000);
   }
 
@@ -123,6 +127,7 @@ public record MetadataConfig(
     private Duration watchKeepalive;
     private Duration requestTimeout;
     private Duration idleTimeout;
+    private Duration shutdownDelay;
     private Duration shutdownGrace;
     private Optional<TlsConfig> tls;
     private Optional<Path> tokens;
@@ -142,6 +147,7 @@ public record MetadataConfig(
       watchKeepalive = from.watchKeepalive;
       requestTimeout = from.requestTimeout;
       idleTimeout = from.idleTimeout;
+      shutdownDelay = from.shutdownDelay;
       shutdownGrace = from.shutdownGrace;
       tls = from.tls;
       tokens = from.tokens;
@@ -221,6 +227,12 @@ public record MetadataConfig(
       return this;
     }
 
+    /** {@link MetadataConfig#shutdownDelay}. */
+    public Builder shutdownDelay(Duration value) {
+      shutdownDelay = value;
+      return this;
+    }
+
     /** {@link MetadataConfig#shutdownGrace}. */
     public Builder shutdownGrace(Duration value) {
       shutdownGrace = value;
@@ -270,6 +282,7 @@ public record MetadataConfig(
           watchKeepalive,
           requestTimeout,
           idleTimeout,
+          shutdownDelay,
           shutdownGrace,
           tls,
           tokens,

@@ -32,11 +32,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * <p>Safe for use by any thread but its own event loops. It keeps the process alive until it is closed.
  */
 public final class MetadataService implements AutoCloseable {
-  private static final System.Logger LOG = System.getLogger(MetadataService.class.getName());
-
-  /** Between two looks at the file of tokens. */
-  private static final long TOKENS_MILLIS = 1_000;
-
   private static final Duration START_DEADLINE = Duration.ofSeconds(30);
 
   /** Beyond the grace that running requests get. */
@@ -76,24 +71,15 @@ public final class MetadataService implements AutoCloseable {
       service.close();
       throw Listener.cannotListen(config, failed);
     }
-    config.tokens().ifPresent(file -> service.watchTokens(new TokenReload(file, authentication)));
-    if (config.tls().isEmpty()) {
+    Reloads reloads = new Reloads(vertx);
+    config.tokens().ifPresent(file -> reloads.watch(file, authentication));
+    TlsSettings tls = settings.tls();
+    if (tls == null) {
       Rehearsal.begin(InetAddress.getLoopbackAddress(), state.port());
+    } else {
+      config.tls().ifPresent(files -> reloads.watch(files, tls, state));
     }
     return service;
-  }
-
-  private void watchTokens(TokenReload reload) {
-    vertx.setPeriodic(
-        TOKENS_MILLIS,
-        tick -> vertx
-            .<Void>executeBlocking(
-                () -> {
-                  reload.look();
-                  return null;
-                })
-            .onFailure(
-                failed -> LOG.log(System.Logger.Level.ERROR, "The file of tokens was not looked at", failed)));
   }
 
   /** Where it listens, as agents are told: {@code http://HOST:PORT}, or https. A wildcard address is given as it was set. */
@@ -109,8 +95,9 @@ public final class MetadataService implements AutoCloseable {
   }
 
   /**
-   * Says that it is not ready, takes leave of the watchers, lets running requests end within the configured grace, and
-   * releases everything. The second call does nothing.
+   * Says that it is not ready, serves on for the configured delay so that those who ask for that send nobody any more,
+   * takes leave of the watchers, lets running requests end within the configured grace, and releases everything. The
+   * second call does nothing.
    */
   @Override
   public void close() {
@@ -119,6 +106,10 @@ public final class MetadataService implements AutoCloseable {
     }
     state.drain(config.shutdownGrace().toMillis());
     try {
+      long delay = config.shutdownDelay().toMillis();
+      if (delay > 0) {
+        await(vertx.timer(delay), config.shutdownDelay().plus(STOP_DEADLINE));
+      }
       await(vertx.close().eventually(store::close), config.shutdownGrace().plus(STOP_DEADLINE));
     } catch (ExecutionException | TimeoutException failed) {
       throw new MetadataException(

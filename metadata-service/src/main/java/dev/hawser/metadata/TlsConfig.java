@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * TLS of a metadata service; all files are PEM and are read when it starts.
+ * TLS of a metadata service; all files are PEM. They are read again within seconds when they change.
  *
  * @param certificate the service's chain, its own certificate first
  * @param key its private key, PKCS #8, not encrypted

@@ -83,6 +83,31 @@ class OperationTest {
   }
 
   @Test
+  void servesOnForAWhileAfterItSaidThatItIsNotReady()
+      throws InterruptedException, ExecutionException, TimeoutException {
+    Duration delay = Duration.ofSeconds(2);
+    MetadataService service = MetadataService.start(MetadataConfig.builder().shutdownDelay(delay).build());
+    try (TestClient client = new TestClient(service.uri());
+        WatchReader watch = client.watch("");
+        ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      watch.take();
+      assertThat(client.get("/health/ready").statusCode()).isEqualTo(200);
+      long began = System.nanoTime();
+      Future<?> closing = threads.submit(service::close);
+      HttpResponse<byte[]> ready;
+      do {
+        ready = client.get("/health/ready");
+      } while (ready.statusCode() == 200);
+      assertThat(header(ready, "Hawser-Problem")).isEqualTo("shutting-down");
+      assertThat(client.publish("late", 1, "x").statusCode()).isEqualTo(201);
+      assertThat(watch.take().event()).as("watches go on, too").isEqualTo("put");
+      assertThat(watch.take().event()).isEqualTo("bye");
+      closing.get(20, TimeUnit.SECONDS);
+      assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThanOrEqualTo(delay);
+    }
+  }
+
+  @Test
   void memberThatWaitsIsSentElsewhere() throws InterruptedException, ExecutionException, TimeoutException {
     MetadataService service = MetadataService.start(MetadataConfig.defaults());
     try (TestClient client = new TestClient(service.uri());

@@ -10,14 +10,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,12 +30,14 @@ class TlsTest {
   @TempDir
   private static Path folder;
   private static TestCertificates server;
+  private static TestCertificates renewed;
   private static TestCertificates decode;
   private static TestCertificates stranger;
 
   @BeforeAll
   static void makeCertificates() throws IOException, GeneralSecurityException, InterruptedException {
     server = TestCertificates.make(folder, "server", "ip:127.0.0.1");
+    renewed = TestCertificates.make(folder, "renewed", "ip:127.0.0.1");
     decode = TestCertificates.make(folder, "decode-0", "dns:decode-0.rack7", "dns:*.rack8");
     stranger = TestCertificates.make(folder, "stranger", "dns:stranger");
   }
@@ -109,9 +115,59 @@ class TlsTest {
     Path garbage = Files.writeString(folder.resolve("garbage.crt"), "garbage");
     assertThatThrownBy(() -> start(TlsConfig.of(garbage, server.key())))
         .isInstanceOf(MetadataException.class)
-        .hasMessageContaining("check that certificate and key are PEM and belong together");
+        .hasMessageContaining("garbage.crt cannot be used; give a PEM file");
+    assertThatThrownBy(() -> start(TlsConfig.of(server.certificate(), garbage)))
+        .isInstanceOf(MetadataException.class)
+        .hasMessageContaining("is not PKCS #8 in PEM");
+    assertThatThrownBy(() -> start(TlsConfig.of(server.certificate(), stranger.key())))
+        .isInstanceOf(MetadataException.class)
+        .hasMessageContaining("do not belong together; give the key that the certificate was made for");
     assertThatThrownBy(() -> new TlsConfig(server.certificate(), server.key(), Optional.empty(), true))
         .hasMessageContaining("give the file of those that sign them");
+  }
+
+  @Test
+  void takesARenewedCertificateWithoutARestart() throws IOException, GeneralSecurityException {
+    Path certificate = Files.copy(server.certificate(), folder.resolve("live.crt"));
+    Path key = Files.copy(server.key(), folder.resolve("live.key"));
+    MetadataConfig config = MetadataConfig.builder().tls(TlsConfig.of(certificate, key)).eventLoops(2).build();
+    try (MetadataService service = MetadataService.start(config);
+        TestClient before = new TestClient(service.uri(), TestCertificates.context(server, null))) {
+      assertThat(before.publish("a", 1, "x").statusCode()).isEqualTo(201);
+
+      // The certificate first: until the key follows it fits nothing, and the one before stays.
+      Files.copy(renewed.certificate(), certificate, StandardCopyOption.REPLACE_EXISTING);
+      assertThat(staysSo(Duration.ofMillis(2_500), () -> shows(service, server))).isTrue();
+      Files.copy(renewed.key(), key, StandardCopyOption.REPLACE_EXISTING);
+      long deadline = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+      while (!shows(service, renewed)) {
+        assertThat(System.nanoTime()).as("the renewed certificate is never shown").isLessThan(deadline);
+      }
+
+      assertThat(shows(service, server)).isFalse();
+      assertThat(TestClient.text(before.fetch("a"))).as("connections that are open go on").isEqualTo("x");
+    }
+  }
+
+  private static boolean staysSo(Duration time, BooleanSupplier condition) {
+    long end = System.nanoTime() + time.toNanos();
+    while (System.nanoTime() < end) {
+      if (!condition.getAsBoolean()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a new connection is made by whoever trusts only that certificate. */
+  private static boolean shows(MetadataService service, TestCertificates trusted) {
+    try (TestClient client = new TestClient(service.uri(), TestCertificates.context(trusted, null))) {
+      return client.get("/health/live").statusCode() == 200;
+    } catch (UncheckedIOException refused) {
+      return false;
+    } catch (IOException | GeneralSecurityException impossible) {
+      throw new IllegalStateException(impossible);
+    }
   }
 
   private static MetadataConfig mutual(boolean clientsMust) {

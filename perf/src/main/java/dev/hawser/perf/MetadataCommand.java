@@ -130,6 +130,14 @@ final class MetadataCommand implements Callable<Integer> {
     @Option(names = "--watch-keepalive", paramLabel = "TIME", defaultValue = "15s",
         description = "Between two signs of life on a watch (${DEFAULT-VALUE}).")
     private Duration watchKeepalive = Duration.ofSeconds(15);
+
+    @Option(names = "--shutdown-delay", paramLabel = "TIME", defaultValue = "0s",
+        description = "How long to serve on after SIGTERM, not ready any more, so that load balancers see it first (${DEFAULT-VALUE}).")
+    private Duration shutdownDelay = Duration.ZERO;
+
+    @Option(names = "--shutdown-grace", paramLabel = "TIME", defaultValue = "5s",
+        description = "How long requests that run may take after that (${DEFAULT-VALUE}).")
+    private Duration shutdownGrace = Duration.ofSeconds(5);
   }
 
   @Override
@@ -169,7 +177,9 @@ final class MetadataCommand implements Callable<Integer> {
           .maxConnections(limits.maxConnections)
           .maxWatchers(limits.maxWatchers)
           .eventLoops(limits.eventLoops)
-          .watchKeepalive(limits.watchKeepalive);
+          .watchKeepalive(limits.watchKeepalive)
+          .shutdownDelay(limits.shutdownDelay)
+          .shutdownGrace(limits.shutdownGrace);
       access.tls().ifPresent(config::tls);
       Optional.ofNullable(access.tokens).ifPresent(config::tokens);
       return config.build();

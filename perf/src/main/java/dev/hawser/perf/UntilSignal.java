@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * good-bye.
  */
 final class UntilSignal implements AutoCloseable {
-  private static final Duration LONGEST_GOODBYE = Duration.ofSeconds(30);
+  private static final Duration LONGEST_GOODBYE = Duration.ofMinutes(2);
 
   private final CountDownLatch signalled = new CountDownLatch(1);
   private final CountDownLatch closed = new CountDownLatch(1);

@@ -37,7 +37,8 @@ class MetadataCommandTest {
         "--etcd-prefix",
         "/x/", "--tokens", "tokens", "--tls-cert", "crt", "--tls-key", "key", "--tls-client-ca", "ca",
         "--tls-client-required", "--allow-anonymous", "--max-blob", "64K", "--max-agents", "7", "--max-memory", "2M",
-        "--max-connections", "8", "--max-watchers", "9", "--event-loops", "2", "--watch-keepalive", "3s");
+        "--max-connections", "8", "--max-watchers", "9", "--event-loops", "2", "--watch-keepalive", "3s",
+        "--shutdown-delay", "4s", "--shutdown-grace", "6s");
 
     assertThat(config.host()).isEqualTo("::1");
     assertThat(config.port()).isZero();
@@ -55,6 +56,8 @@ class MetadataCommandTest {
     assertThat(config.maxWatchers()).isEqualTo(9);
     assertThat(config.eventLoops()).isEqualTo(2);
     assertThat(config.watchKeepalive()).isEqualTo(Duration.ofSeconds(3));
+    assertThat(config.shutdownDelay()).isEqualTo(Duration.ofSeconds(4));
+    assertThat(config.shutdownGrace()).isEqualTo(Duration.ofSeconds(6));
   }
 
   @ParameterizedTest

@@ -74,7 +74,7 @@ public final class Front implements Deployable {
     listening = new Listening(server, routes, hub, meetings, connections);
     vertx.setPeriodic(SWEEP_MILLIS, tick -> connections.sweep());
     vertx.setPeriodic(settings.keepaliveMillis(), tick -> hub.keepAlive());
-    return server.listen().onSuccess(bound -> shared.bound(bound.actualPort()));
+    return server.listen().onSuccess(shared::bound);
   }
 
   @Override

@@ -8,6 +8,8 @@ package dev.hawser.metadata.http;
 import dev.hawser.metadata.auth.Authentication;
 import dev.hawser.metadata.store.Envelopes;
 import dev.hawser.metadata.store.Store;
+import io.vertx.core.Future;
+import io.vertx.core.http.HttpServer;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -29,6 +31,7 @@ public final class FrontState {
   private final LongAdder watchResets = new LongAdder();
   private final AtomicReference<@Nullable Metrics> metrics = new AtomicReference<>();
   private volatile int port;
+  private volatile @Nullable HttpServer bound;
   private volatile boolean draining;
   private volatile long graceMillis;
 
@@ -68,8 +71,19 @@ public final class FrontState {
     return metrics.compareAndSet(null, made) ? made : Objects.requireNonNull(metrics.get());
   }
 
-  void bound(int actualPort) {
-    port = actualPort;
+  void bound(HttpServer server) {
+    port = server.actualPort();
+    bound = server;
+  }
+
+  /**
+   * Takes the files that TLS is made of into use anew, for connections that are made from now on.
+   *
+   * @return fails, and changes nothing, when they cannot be used
+   */
+  public Future<Boolean> reload(TlsSettings tls) {
+    // The servers of all event loops share one listener: to tell one of them is enough.
+    return Objects.requireNonNull(bound, "nothing listens").updateSSLOptions(tls.options(), true);
   }
 
   /** The port that is listened on; 0 before that. */

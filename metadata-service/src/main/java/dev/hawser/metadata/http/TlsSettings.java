@@ -9,6 +9,7 @@ import io.vertx.core.http.ClientAuth;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.net.PemKeyCertOptions;
 import io.vertx.core.net.PemTrustOptions;
+import io.vertx.core.net.ServerSSLOptions;
 import java.nio.file.Path;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +23,13 @@ import org.jspecify.annotations.Nullable;
  * @param clientsMust whether a connection without a client certificate is refused
  */
 public record TlsSettings(Path certificate, Path key, @Nullable Path clientAuthorities, boolean clientsMust) {
+  /** As the server takes them while it runs. */
+  ServerSSLOptions options() {
+    HttpServerOptions options = new HttpServerOptions();
+    apply(options);
+    return options.getSslOptions();
+  }
+
   void apply(HttpServerOptions options) {
     options
         .setSsl(true)
