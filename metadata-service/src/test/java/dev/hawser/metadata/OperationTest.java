@@ -18,12 +18,18 @@ import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
 /** What the one who runs the service sees of it. */
@@ -56,6 +62,41 @@ class OperationTest {
           .contains("hawser_metadata_requests_total{operation=\"none\",status=\"4xx\"} 1.0")
           .contains("hawser_metadata_request_duration_seconds_count{operation=\"PUT /v1/agents/{name}\"}")
           .contains("jvm_memory_used_bytes");
+    }
+  }
+
+  @Test
+  void logsEachRequestWithItsId() throws InterruptedException {
+    Logger log = Logger.getLogger("dev.hawser.metadata.access");
+    BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+    Handler handler = new Handler() {
+      @Override
+      public void publish(LogRecord line) {
+        lines.add(line.getMessage());
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    handler.setLevel(Level.ALL);
+    log.setLevel(Level.ALL);
+    log.addHandler(handler);
+    try (MetadataService service = MetadataService.start(MetadataConfig.defaults());
+        TestClient client = new TestClient(service.uri())) {
+      client.publish("a", 1, "x", "Hawser-Request-Id", "mine-7");
+      String line;
+      do {
+        line = lines.poll(20, TimeUnit.SECONDS);
+        assertThat(line).as("the request's line").isNotNull();
+      } while (!line.startsWith("request_id=mine-7 "));
+      assertThat(line)
+          .matches("request_id=mine-7 peer=\\S+ subject=\\S+ method=PUT path=/v1/agents/a status=201 us=[0-9]+");
+    } finally {
+      log.removeHandler(handler);
+      log.setLevel(null);
     }
   }
 

@@ -102,6 +102,30 @@ class ReplicasIT {
   }
 
   @Test
+  void resumingOverWhatEtcdCompactedAwayIsAReset() throws IOException, InterruptedException {
+    MetadataConfig config = config();
+    try (MetadataService first = awaitStart(config); TestClient one = new TestClient(first.uri())) {
+      String old = header(one.publish("a", EPOCH, "x"), "Hawser-Revision");
+      one.publish("b", EPOCH, "x");
+      String present = header(one.publish("c", EPOCH, "x"), "Hawser-Revision");
+      etcd.compact(Long.parseLong(present));
+      // A replica that was not there to remember it.
+      try (MetadataService second = MetadataService.start(config);
+          TestClient two = new TestClient(second.uri());
+          WatchReader over = two.watch("?form=plain&revision=" + old);
+          WatchReader behind = two.watch("?form=plain&revision=" + present)) {
+        Sse reset = over.take();
+        assertThat(reset.event()).isEqualTo("reset");
+        assertThat(Long.parseUnsignedLong(reset.id())).isGreaterThanOrEqualTo(Long.parseUnsignedLong(present));
+        assertThat(behind.take().event()).as("nothing was lost").isEqualTo("ready");
+        one.publish("d", EPOCH, "x");
+        assertThat(nextOf(over, "d").event()).isEqualTo("put");
+        assertThat(behind.take()).extracting(Sse::event, Sse::data).containsExactly("put", "d " + EPOCH);
+      }
+    }
+  }
+
+  @Test
   void etcdGoneIsAReasonAndNotTheEnd() throws IOException {
     try (EtcdProcess own = EtcdProcess.start(folder.resolve("own"), 1);
         MetadataService service = awaitStart(config(own));

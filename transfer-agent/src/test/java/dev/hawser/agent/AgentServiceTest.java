@@ -37,6 +37,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -348,6 +349,27 @@ class AgentServiceTest {
       eventually(() -> client.peek("here").isPresent() && client.peek("there").isPresent());
     }
     eventually(() -> peer.regions().size() == 1);
+  }
+
+  @Test
+  void goesToAnotherServiceWhenOneDies() {
+    try (MetadataService second = MetadataService.start(MetadataConfig.defaults());
+        MetadataClient toSecond = new MetadataClient(List.of(second.uri()), LONG, Secret.NONE, null)) {
+      UnaryOperator<HawserConfig.Builder> urls =
+          settings -> viaService(settings).metadata(service.uri().toString(), second.uri().toString());
+      Agent there = agents.start("there", urls);
+      Agent here = agents.start("here", urls);
+      Peer peer = here.peer("there");
+      assertThat(toSecond.peek("there")).as("the first that answers is kept").isEmpty();
+
+      service.close();
+
+      eventually(() -> toSecond.peek("here").isPresent() && toSecond.peek("there").isPresent());
+      there.allocate("later", 64);
+      eventually(() -> peer.regions().size() == 1);
+      Agent newcomer = agents.start("newcomer", urls);
+      assertThat(newcomer.peer("there", LONG).epoch()).isEqualTo(there.epoch());
+    }
   }
 
   @Test

@@ -10,8 +10,12 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -90,6 +94,23 @@ public final class EtcdProcess implements AutoCloseable {
   /** Members. */
   public int size() {
     return members.size();
+  }
+
+  /** Forgets what was before a revision, as etcd does by itself in time. */
+  public void compact(long revision) throws IOException, InterruptedException {
+    String body = "{\"revision\":\"" + revision + "\",\"physical\":true}";
+    try (HttpClient http = HttpClient.newHttpClient()) {
+      HttpResponse<String> answer =
+          http.send(
+              HttpRequest.newBuilder(endpoints().getFirst().resolve("/v3/kv/compaction"))
+                  .timeout(Duration.ofSeconds(20))
+                  .POST(HttpRequest.BodyPublishers.ofString(body))
+                  .build(),
+              HttpResponse.BodyHandlers.ofString());
+      if (answer.statusCode() != 200) {
+        throw new IOException("etcd does not compact: " + answer.body());
+      }
+    }
   }
 
   /** SIGKILL. */

@@ -64,11 +64,15 @@ class PageIT {
       assertThat(browser.text("#trouble-list"))
           .contains("decode-0: rail mlx5_1 is down: cable unplugged.")
           .contains("decode-0 cannot reach prefill-0 over mlx5_1: port is down.");
+      browser.await("document.querySelectorAll('#map .mark').length === 2");
+      browser.await("document.querySelector('#map .mark.down title').textContent === 'mlx5_1: down'");
       assertThat(browser.text("#agents")).contains("mlx5_0: 92.0 out, 3.0 in Gb/s, p99 31.0 µs");
       browser.await("document.querySelector('#gbits-now').textContent.startsWith('95.0 Gb/s')");
       browser.await("document.querySelector('#gbits .series').getAttribute('points').split(' ').length > 1");
       delete(service, "prefill-0");
       browser.await("document.querySelectorAll('.agent').length === 1");
+      assertThat(browser.text("#trouble-list"))
+          .contains("decode-0 does not reach prefill-0, which is not registered here any more.");
       publish(service, "brief", 6_000, "{}");
       browser
           .await("document.querySelector('#trouble-list').textContent.includes('brief has not renewed its presence')");

@@ -5,7 +5,10 @@
 
 package dev.hawser.agent.http;
 
+import dev.hawser.agent.http.NoServerException.Failure;
+import dev.hawser.agent.http.NoServerException.Kind;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -61,10 +64,11 @@ public final class HttpClient implements AutoCloseable {
    * @throws NoServerException if none did, with each one's reason
    */
   public Answer send(HttpRequest request, long deadline, int most) {
-    List<String> reasons = new ArrayList<>();
+    List<Failure> failures = new ArrayList<>();
     int first = current;
     for (int i = 0; i < targets.size(); i++) {
       int index = (first + i) % targets.size();
+      long began = System.nanoTime();
       long share = deadline - (deadline - System.nanoTime()) / targets.size() * (targets.size() - 1 - i);
       try {
         Answer answer = sendTo(index, request, share, most);
@@ -72,12 +76,12 @@ public final class HttpClient implements AutoCloseable {
           current = index;
           return answer;
         }
-        reasons.add(targets.get(index) + ": " + answer.reply().header("hawser-detail", "503"));
+        failures.add(refuses(index, answer.reply()));
       } catch (IOException e) {
-        reasons.add(targets.get(index) + ": " + reason(e));
+        failures.add(failure(index, e, began));
       }
     }
-    throw new NoServerException(request.toString(), reasons);
+    throw new NoServerException(request.toString(), failures);
   }
 
   private Answer sendTo(int index, HttpRequest request, long deadline, int most) throws IOException {
@@ -112,10 +116,11 @@ public final class HttpClient implements AutoCloseable {
    * @throws NoServerException if no server answered with 200
    */
   public HttpStream stream(HttpRequest request, long deadline) {
-    List<String> reasons = new ArrayList<>();
+    List<Failure> failures = new ArrayList<>();
     int first = current;
     for (int i = 0; i < targets.size(); i++) {
       int index = (first + i) % targets.size();
+      long began = System.nanoTime();
       long share = deadline - (deadline - System.nanoTime()) / targets.size() * (targets.size() - 1 - i);
       try {
         HttpConnection connection = HttpConnection.open(targets.get(index), share, tls);
@@ -125,12 +130,12 @@ public final class HttpClient implements AutoCloseable {
           return new HttpStream(connection, reply);
         }
         connection.close();
-        reasons.add(targets.get(index) + ": " + reply.status() + " " + reply.header("hawser-detail", ""));
+        failures.add(refuses(index, reply));
       } catch (IOException e) {
-        reasons.add(targets.get(index) + ": " + reason(e));
+        failures.add(failure(index, e, began));
       }
     }
-    throw new NoServerException(request.toString(), reasons);
+    throw new NoServerException(request.toString(), failures);
   }
 
   /** Prefers another server from now on, if there is one. */
@@ -156,9 +161,18 @@ public final class HttpClient implements AutoCloseable {
     return true;
   }
 
-  private static String reason(IOException e) {
+  private Failure refuses(int index, HttpReply reply) {
+    return new Failure(targets.get(index).toString(), Kind.REFUSES,
+        (reply.status() + " " + reply.header("hawser-detail", "")).strip());
+  }
+
+  private Failure failure(int index, IOException e, long began) {
+    String server = targets.get(index).toString();
+    if (e instanceof SocketTimeoutException) {
+      return new Failure(server, Kind.SILENT, "no answer within " + (System.nanoTime() - began) / 1_000_000 + " ms");
+    }
     String message = e.getMessage();
-    return message == null ? e.getClass().getSimpleName() : message;
+    return new Failure(server, Kind.UNREACHABLE, message == null ? e.getClass().getSimpleName() : message);
   }
 
   /** Closes the connections that are kept. Requests under way go on. */

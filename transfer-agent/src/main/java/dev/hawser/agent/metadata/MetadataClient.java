@@ -6,12 +6,14 @@
 package dev.hawser.agent.metadata;
 
 import dev.hawser.agent.config.Secret;
+import dev.hawser.agent.config.Setting;
 import dev.hawser.agent.http.HttpClient;
 import dev.hawser.agent.http.HttpClient.Answer;
 import dev.hawser.agent.http.HttpReply;
 import dev.hawser.agent.http.HttpRequest;
 import dev.hawser.agent.http.HttpStream;
 import dev.hawser.agent.http.NoServerException;
+import dev.hawser.agent.http.NoServerException.Kind;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -219,9 +221,22 @@ public final class MetadataClient implements AutoCloseable {
     }
   }
 
-  private static MetadataUnavailableException unavailable(NoServerException e) {
-    return new MetadataUnavailableException("the metadata service is not reachable (" + e.getMessage()
-        + "); start one with 'hawser metadata', or correct HAWSER_METADATA", e);
+  /** The cure depends on what was seen: one that answers needs no start, and one that is silent may be there. */
+  private MetadataUnavailableException unavailable(NoServerException e) {
+    String message;
+    if (e.any(Kind.REFUSES)) {
+      message = "the metadata service answers, but cannot serve now (" + e.getMessage() + "); look at its log and at "
+          + Setting.METADATA.variable() + ", and try again";
+    } else if (e.any(Kind.SILENT)) {
+      message = "the metadata service did not answer in time (" + e.getMessage()
+          + "): it, or its host, is overloaded or stopped, or packets to it are dropped on the way; look at it, raise "
+          + Setting.METADATA_TIMEOUT.variable() + " (now " + timeout.toMillis() + " ms for all URLs together), or correct "
+          + Setting.METADATA.variable();
+    } else {
+      message = "the metadata service is not reachable (" + e.getMessage()
+          + "); start one with 'hawser metadata', or correct " + Setting.METADATA.variable();
+    }
+    return new MetadataUnavailableException(message, e);
   }
 
   private static MetadataException problem(HttpRequest request, Answer answer) {

@@ -27,11 +27,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 
 /** An agent in a process of its own: the target of tests that kill, stop and restart it. */
 final class PeerProcess implements AutoCloseable {
   static final long POOL = 64 << 20;
+
+  private static final long LONGEST_SECONDS = 120;
+  private static final ScheduledExecutorService DEADLINES =
+      Executors.newSingleThreadScheduledExecutor(Thread.ofPlatform().daemon().name("peer-deadlines").factory());
 
   private final Process process;
   private final BufferedReader output;
@@ -53,9 +60,15 @@ final class PeerProcess implements AutoCloseable {
     return peer;
   }
 
-  /** Reads the next line, which has to be this. */
+  /** Reads the next line, which has to be this; a process that says nothing for long is killed. */
   void expect(String line) throws IOException {
-    String read = output.readLine();
+    String read;
+    ScheduledFuture<?> last = DEADLINES.schedule(process::destroyForcibly, LONGEST_SECONDS, TimeUnit.SECONDS);
+    try {
+      read = output.readLine();
+    } finally {
+      last.cancel(false);
+    }
     if (!line.equals(read)) {
       process.destroyForcibly();
       throw new IOException("the peer process said '" + read + "' instead of '" + line + "'");

@@ -30,10 +30,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 class SummaryTest {
   private static final Duration LONG = Duration.ofSeconds(20);
   private static final int BYTES = 1 << 20;
+
   /** All that was read, at some rate, with the latency of its chunks. */
-  private static final String RAIL =
-      "\"rails\":\\[.*\"name\":\"%s:[^\"]+\",\"up\":true,\"bytes\":\\{\"tx\":0,\"rx\":[1-9][0-9]*\\},"
-          + "\"gbits\":\\{\"tx\":0\\.0,\"rx\":(?!0\\.0\\})[0-9.]+\\},\"latency_us\":\\{\"p50\":[0-9.]+,\"p99\":[0-9.]+\\}";
+  private static Pattern moving(String transport) {
+    return Pattern.compile("\"rails\":\\[.*\"name\":\"" + transport
+        + ":[^\"]+\",\"up\":true,\"bytes\":\\{\"tx\":0,\"rx\":[1-9][0-9]*\\},"
+        + "\"gbits\":\\{\"tx\":0\\.0,\"rx\":(?!0\\.0\\})[0-9.]+\\},\"latency_us\":\\{\"p50\":[0-9.]+,\"p99\":[0-9.]+\\}");
+  }
 
   private static Agent agent(String name, String transport, MetadataService service) {
     return Agent.builder(HawserConfig.builder().environment(Map.of()).name(name).transports(transport)
@@ -53,7 +56,7 @@ class SummaryTest {
         PreparedTransfer read =
             here.prepare(Operation.READ, Blocks.of(ours), peer, peer.region("pool").blocks());
 
-        Pattern moving = Pattern.compile(RAIL.formatted(transport));
+        Pattern moving = moving(transport);
         long deadline = System.nanoTime() + LONG.toNanos();
         String entry = entry(service);
         while (!moving.matcher(entry).find()) {

@@ -8,6 +8,7 @@ package dev.hawser.agent.http;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.agent.http.NoServerException.Kind;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -201,7 +202,9 @@ class HttpClientTest {
         HttpClient client = new HttpClient(List.of(server.uri()), null)) {
       long start = System.nanoTime();
       assertThatThrownBy(() -> client.send(new HttpRequest("GET", "/x"), in(100), 10))
-          .isInstanceOf(NoServerException.class);
+          .isInstanceOfSatisfying(NoServerException.class,
+              e -> assertThat(e.failures()).extracting(NoServerException.Failure::kind).containsExactly(Kind.SILENT))
+          .hasMessageContaining("no answer within ");
       assertThat(Duration.ofNanos(System.nanoTime() - start)).isBetween(Duration.ofMillis(95), Duration.ofSeconds(5));
     }
   }
@@ -242,7 +245,10 @@ class HttpClientTest {
         HttpClient client =
             new HttpClient(List.of(down.uri(), URI.create("http://127.0.0.1:" + closedPort)), null)) {
       assertThatThrownBy(() -> client.send(new HttpRequest("GET", "/x"), in(5_000), 10))
-          .isInstanceOf(NoServerException.class).hasMessageContaining("store is away").hasMessageContaining("refused");
+          .isInstanceOfSatisfying(NoServerException.class,
+              e -> assertThat(e.failures()).extracting(NoServerException.Failure::kind).containsExactly(Kind.REFUSES,
+                  Kind.UNREACHABLE))
+          .hasMessageContaining("503 store is away").hasMessageContaining("refused");
     }
   }
 
@@ -279,7 +285,7 @@ class HttpClientTest {
       try (ScriptedServer server = new ScriptedServer(script + "Connection: close")) {
         assertThat(get(server)).isNotNull();
       } catch (NoServerException e) {
-        assertThat(e.reasons()).hasSize(1);
+        assertThat(e.failures()).hasSize(1);
       }
     }
   }

@@ -144,6 +144,18 @@ class MetadataClientTest {
   }
 
   @Test
+  void silenceIsNotSaidToBeAServiceThatIsNotThere() throws IOException {
+    try (java.net.ServerSocket deaf = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress());
+        MetadataClient waiting = new MetadataClient(List.of(URI.create("http://127.0.0.1:" + deaf.getLocalPort())),
+            Duration.ofMillis(150), Secret.NONE, null)) {
+      assertThatThrownBy(() -> waiting.fetch("a")).isInstanceOf(MetadataUnavailableException.class)
+          .hasMessageContaining("did not answer in time").hasMessageContaining("no answer within ")
+          .hasMessageContaining("HAWSER_METADATA_TIMEOUT (now 150 ms").message()
+          .doesNotContain("start one with");
+    }
+  }
+
+  @Test
   void showsItsToken(@TempDir Path directory) throws IOException {
     Path tokens = Files.writeString(directory.resolve("tokens"), "publish a 0123456789abcdef\n");
     try (MetadataService guarded = MetadataService.start(MetadataConfig.builder().tokens(tokens).build());

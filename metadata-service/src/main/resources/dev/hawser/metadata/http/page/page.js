@@ -6,6 +6,7 @@ const PRESENCE_MILLIS = 500;
 const SAMPLES = 150;
 const SOON = 0.25;
 const MAX_DRAWN = 60;
+const MAX_MARKS = 16;
 const TOKEN = 'hawser-token';
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -196,9 +197,9 @@ function drawMap() {
       tabindex: 0,
       role: 'button',
       'aria-pressed': String(agent.name === chosen),
-      'aria-label': `${agent.name}, ${railsOf(agent).length} rails, ${shown(gbitsOf(agent))} gigabits per second`,
+      'aria-label': `${agent.name}, ${railsOf(agent).length} rails${railsOf(agent).some((rail) => rail?.up === false) ? ', some down' : ''}, ${shown(gbitsOf(agent))} gigabits per second`,
       'data-name': agent.name,
-    }, element('svg:circle', { cx: x, cy: y, r: 9 }), element('svg:text', { x, y: y + 23, 'text-anchor': 'middle' }, agent.name.length > 22 ? `${agent.name.slice(0, 21)}…` : agent.name));
+    }, element('svg:circle', { class: 'body', cx: x, cy: y, r: 9 }), ...railMarks(agent, x, y), element('svg:text', { x, y: y + 23, 'text-anchor': 'middle' }, agent.name.length > 22 ? `${agent.name.slice(0, 21)}…` : agent.name));
     return node;
   });
   const focused = document.activeElement?.closest?.('#map .node')?.dataset.name;
@@ -206,6 +207,19 @@ function drawMap() {
   if (focused !== undefined) byId('map').querySelector(`[data-name="${CSS.escape(focused)}"]`)?.focus();
   byId('map-text').textContent = `${drawn.length} agents, ${links} links.${agents.length > drawn.length ? ` ${agents.length - drawn.length} more are in the list below only.` : ''}`;
 }
+
+// One mark for each rail, around its agent; what does not fit is in the card.
+function railMarks(agent, x, y) {
+  const rails = railsOf(agent).slice(0, MAX_MARKS);
+  return rails.map((rail, i) => {
+    const angle = (2 * Math.PI * i) / Math.max(6, rails.length) - Math.PI / 2;
+    const mark = element('svg:circle', { class: rail?.up === false ? 'mark down' : 'mark', cx: x + 13 * Math.cos(angle), cy: y + 13 * Math.sin(angle), r: 3 });
+    mark.append(element('svg:title', {}, railText(rail)));
+    return mark;
+  });
+}
+
+const railText = (rail) => `${rail?.name}: ${rail?.up === false ? 'down' : `${shown(number(rail?.gbits?.tx))} out, ${shown(number(rail?.gbits?.rx))} in Gb/s, p99 ${shown(number(rail?.latency_us?.p99))} µs`}`;
 
 function drawCharts() {
   byId('chart-of').textContent = chosen || 'all agents';
@@ -246,8 +260,7 @@ function textOf(agent) {
 function card(agent) {
   const bar = element('i');
   bar.style.width = leftWidth(agent);
-  const rails = railsOf(agent).map((rail) => element('span', { class: rail?.up === false ? 'rail down' : 'rail' },
-    `${rail?.name}: ${rail?.up === false ? 'down' : `${shown(number(rail?.gbits?.tx))} out, ${shown(number(rail?.gbits?.rx))} in Gb/s, p99 ${shown(number(rail?.latency_us?.p99))} µs`}`));
+  const rails = railsOf(agent).map((rail) => element('span', { class: rail?.up === false ? 'rail down' : 'rail' }, railText(rail)));
   const labels = Object.entries(agent.labels).map(([key, value]) => `${key}:${value}`).join(' ');
   const micros = Number(agent.epoch) / 1000;
   const since = micros > 1e12 && micros < 4e12 ? `since ${new Date(micros).toLocaleString()}` : `epoch ${agent.epoch}`;
