@@ -140,6 +140,34 @@ class BadInputTest {
   }
 
   @Test
+  void appending() {
+    isProblem(append("a", 1, "1", "x"), 404, "agent-unknown", "No agent a");
+    client.publish("a", 5, "base");
+    isProblem(append("a", 4, "4", "x"), 409, "epoch-superseded", "superseded by epoch 5");
+    isProblem(append("a", 6, "4", "x"), 404, "agent-unknown", "publishes it again");
+    isProblem(append("a", 5, "3", "x"), 409, "offset-differs", "has 4 bytes");
+    isProblem(append("a", 5, "x", "x"), 400, "bad-request", "blob_offset is 'x'");
+    isProblem(append("a", 5, "0", "x"), 400, "bad-request", "blob_offset is 0");
+    isProblem(append("a", 5, "4", ""), 400, "bad-request", "the body is empty");
+    isProblem(
+        client.send("PATCH", "/v1/agents/a", new byte[1], "Hawser-Epoch", "5", "Content-Type", "text/html"),
+        415, "unsupported-media-type", "behind the blob");
+    isProblem(
+        client.send("PATCH", "/v1/agents/a", new byte[1], "Hawser-Epoch", "5", "Content-Type",
+            "application/octet-stream"),
+        400, "bad-request", "blob_offset is missing");
+    isProblem(
+        client.get("/v1/agents/a", "Accept", "application/octet-stream", "Hawser-Blob-Known", "4 xyz"),
+        400, "bad-request", "blob_known is '4 xyz'");
+    assertThat(client.fetch("a").body()).hasSize(4);
+  }
+
+  private HttpResponse<byte[]> append(String name, long epoch, String offset, String more) {
+    return client.send("PATCH", "/v1/agents/" + name, more.getBytes(java.nio.charset.StandardCharsets.US_ASCII),
+        "Content-Type", "application/octet-stream", "Hawser-Epoch", Long.toString(epoch), "Hawser-Blob-Offset", offset);
+  }
+
+  @Test
   void batches() {
     isProblem(client.post("/v1/renew", "text/plain", "\n"), 400, "bad-request", "the body is empty");
     isProblem(client.post("/v1/renew", "text/plain", "a 1\nb"), 400, "bad-request", "line 2 is 'b'");
@@ -169,9 +197,9 @@ class BadInputTest {
     isProblem(client.get("/v2/agents"), 404, "no-such-route", "'/v2/agents'");
     isProblem(client.get("/v1/agents/a/b"), 404, "no-such-route", "/v1/agents/a/b");
     isProblem(client.get("/v1/agents/"), 404, "no-such-route", "/v1/agents/");
-    HttpResponse<byte[]> refused = client.send("PATCH", "/v1/agents/a", null);
-    isProblem(refused, 405, "method-not-allowed", "use DELETE, GET, HEAD, PUT");
-    assertThat(header(refused, "Allow")).isEqualTo("DELETE, GET, HEAD, PUT");
+    HttpResponse<byte[]> refused = client.send("POST", "/v1/agents/a", null);
+    isProblem(refused, 405, "method-not-allowed", "use DELETE, GET, HEAD, PATCH, PUT");
+    assertThat(header(refused, "Allow")).isEqualTo("DELETE, GET, HEAD, PATCH, PUT");
   }
 
   @Test

@@ -93,7 +93,7 @@ class OperationTest {
         assertThat(line).as("the request's line").isNotNull();
       } while (!line.startsWith("request_id=mine-7 "));
       assertThat(line)
-          .matches("request_id=mine-7 peer=\\S+ subject=\\S+ method=PUT path=/v1/agents/a status=201 us=[0-9]+");
+          .matches("request_id=mine-7 peer=\\S+ subject=\\S+ method=PUT path='/v1/agents/a' status=201 us=[0-9]+");
     } finally {
       log.removeHandler(handler);
       log.setLevel(null);

@@ -16,8 +16,11 @@ import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
@@ -269,6 +272,44 @@ class PublishTest {
     HttpResponse<byte[]> second = client.get("/v1/agents?after=b", "Accept", "application/octet-stream");
     assertThat(Frame.read(second.body())).extracting(Frame::name).containsExactly("c", "d");
     assertThat(header(second, "Hawser-Next-After")).isEmpty();
+  }
+
+  @Test
+  void blobGrowsByWhatIsNew() throws NoSuchAlgorithmException {
+    String first = header(client.publish("a", 1, "one,", "Hawser-Labels", "r=p"), "Hawser-Revision");
+    try (WatchReader watch = client.watch("?form=plain")) {
+      watch.take();
+      HttpResponse<byte[]> appended = append(4, "two,");
+      assertThat(appended.statusCode()).isEqualTo(200);
+      String second = header(appended, "Hawser-Revision");
+      assertThat(Long.parseUnsignedLong(second)).isGreaterThan(Long.parseUnsignedLong(first));
+      assertThat(watch.take().id()).as("watchers hear of it").isEqualTo(second);
+      assertThat(header(append(4, "two,"), "Hawser-Revision")).as("a repetition changes nothing").isEqualTo(second);
+      assertThat(append(8, "three").statusCode()).isEqualTo(200);
+    }
+
+    assertThat(text(client.fetch("a"))).isEqualTo("one,two,three");
+    assertThat(header(client.fetch("a"), "Hawser-Labels")).isEqualTo("r=p");
+    HttpResponse<byte[]> rest = fetchBehind("one,");
+    assertThat(text(rest)).isEqualTo("two,three");
+    assertThat(header(rest, "Hawser-Blob-Offset")).isEqualTo("4");
+    assertThat(fetchBehind("one,two,three").body()).isEmpty();
+    for (String other : List.of("ONE,", "one,two,three,four")) {
+      HttpResponse<byte[]> whole = fetchBehind(other);
+      assertThat(text(whole)).as("what begins otherwise is sent whole").isEqualTo("one,two,three");
+      assertThat(header(whole, "Hawser-Blob-Offset")).isEmpty();
+    }
+  }
+
+  private HttpResponse<byte[]> append(int offset, String more) {
+    return client.send("PATCH", "/v1/agents/a", more.getBytes(StandardCharsets.UTF_8), "Content-Type",
+        "application/octet-stream", "Hawser-Epoch", "1", "Hawser-Blob-Offset", Integer.toString(offset));
+  }
+
+  private HttpResponse<byte[]> fetchBehind(String known) throws NoSuchAlgorithmException {
+    byte[] bytes = known.getBytes(StandardCharsets.UTF_8);
+    return client.get("/v1/agents/a", "Accept", "application/octet-stream", "Hawser-Blob-Known",
+        bytes.length + " " + HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes)));
   }
 
   @Test

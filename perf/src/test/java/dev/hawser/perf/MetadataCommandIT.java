@@ -43,7 +43,7 @@ class MetadataCommandIT {
           HttpResponse.BodyHandlers.ofString());
       assertThat(ready.statusCode()).isEqualTo(200);
 
-      process.destroy();
+      process.toHandle().destroy();
       assertThat(process.waitFor(DEADLINE.toMillis(), TimeUnit.MILLISECONDS)).as("it ends on SIGTERM").isTrue();
       assertThat(process.exitValue()).as("what a JVM says that SIGTERM has ended").isEqualTo(143);
       assertThat(out.readLine()).isNull();

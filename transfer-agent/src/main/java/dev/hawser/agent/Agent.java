@@ -30,6 +30,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -73,7 +74,6 @@ public final class Agent implements AutoCloseable {
   private final @Nullable MetadataClient client;
   private final @Nullable PeerWatcher watcher;
   private final Telemetry telemetry = new Telemetry();
-  private Summary.@Nullable Facts facts;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final BooleanSupplier notifiedOrClosed;
   private volatile @Nullable Presence presence;
@@ -172,7 +172,8 @@ public final class Agent implements AutoCloseable {
       throw new IllegalStateException("there is no metadata service to enter");
     }
     long revision = regions.revision();
-    service.publish(publication(expectedEpoch));
+    Publication first = publication(expectedEpoch);
+    service.publish(first);
     Presence kept = new Presence(service, new Presence.Source() {
       @Override
       public long revision() {
@@ -185,10 +186,16 @@ public final class Agent implements AutoCloseable {
       }
 
       @Override
+      public Optional<byte[]> since(long earlier) {
+        return regions.changedSince(earlier)
+            .map(changed -> MetadataBlob.encode(ownMetadata(false, false, changed), config.secret()));
+      }
+
+      @Override
       public String summary() {
         return Agent.this.summary();
       }
-    }, name(), epoch(), config.metadataTtl(), revision, this::superseded);
+    }, name(), epoch(), config.metadataTtl(), revision, first, this::superseded);
     presence = kept;
     regions.onChange(kept::changed);
     kept.start();
@@ -199,16 +206,24 @@ public final class Agent implements AutoCloseable {
 
   private Publication publication(OptionalLong expectedEpoch) {
     AgentMetadata metadata = ownMetadata(true, true, null);
-    facts = Summary.Facts.of(metadata, engine.absentTransports());
     return new Publication(name(), epoch(), config.metadataTtl(), metadata.addresses().getFirst(), config.labels(),
         summary(), expectedEpoch, MetadataBlob.encode(metadata, config.secret()));
   }
 
   /** By the thread that starts the agent, and from then on by the one that keeps its presence. */
   private String summary() {
-    return facts == null
-        ? ""
-        : Summary.of(facts, telemetry.look(engine.rails(), peers.links(), System.nanoTime()));
+    int published = 0;
+    long bytes = 0;
+    for (Region region : registry.regions()) {
+      if (region.access().mask() != 0) {
+        published++;
+        bytes += region.length();
+      }
+    }
+    return Summary.of(
+        new Summary.Facts(ThisProcess.host(), ThisProcess.pid(), published, bytes, transports(),
+            engine.absentTransports()),
+        telemetry.look(engine.rails(), peers.links(), System.nanoTime()));
   }
 
   private void superseded(String reason) {

@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** This agent's regions as peers are told of them: their names, and a revision that grows with every change. */
@@ -25,6 +26,10 @@ final class OwnRegions implements RegistryListener {
   private final AtomicLong revision = new AtomicLong(1);
   private final Map<String, Region> byName = new HashMap<>();
   private final Map<Integer, String> names = new HashMap<>();
+  /** By region id, those that there are, with the revision of their last change. */
+  private final Map<Integer, Change> changes = new HashMap<>();
+  /** Of the last region that went. */
+  private long removedAt;
   private volatile Runnable onChange = () -> {};
 
   OwnRegions(MemoryRegistry registry) {
@@ -39,6 +44,21 @@ final class OwnRegions implements RegistryListener {
 
   long revision() {
     return revision.get();
+  }
+
+  private record Change(Region region, long revision) {}
+
+  /**
+   * The regions that came or changed after a revision.
+   *
+   * @return empty if one has gone since: then peers have to be told of all that there are
+   */
+  synchronized Optional<List<Region>> changedSince(long since) {
+    if (removedAt > since) {
+      return Optional.empty();
+    }
+    return Optional.of(
+        changes.values().stream().filter(change -> change.revision() > since).map(Change::region).toList());
   }
 
   /** Refuses a name that is not valid or that a region has. */
@@ -65,8 +85,9 @@ final class OwnRegions implements RegistryListener {
             "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
       }
       names.put(region.id(), name);
+      note(region);
     }
-    changed();
+    onChange.run();
   }
 
   synchronized String nameOf(Region region) {
@@ -113,18 +134,27 @@ final class OwnRegions implements RegistryListener {
       if (name != null) {
         byName.remove(name);
       }
+      if (region.access().mask() == 0) {
+        return;
+      }
+      changes.remove(region.id());
+      removedAt = revision.incrementAndGet();
     }
-    changedIfPublished(region);
+    onChange.run();
   }
 
   private void changedIfPublished(Region region) {
     if (region.access().mask() != 0) {
-      changed();
+      synchronized (this) {
+        note(region);
+      }
+      onChange.run();
     }
   }
 
-  private void changed() {
+  /** Under the lock, and before the revision is seen by anyone: who sees it finds the change. */
+  private void note(Region region) {
+    changes.put(region.id(), new Change(region, revision.get() + 1));
     revision.incrementAndGet();
-    onChange.run();
   }
 }

@@ -6,6 +6,7 @@
 package dev.hawser.agent;
 
 import dev.hawser.agent.metadata.AgentMetadata;
+import dev.hawser.agent.metadata.KnownBlob;
 import dev.hawser.agent.metadata.PublishedRegion;
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.Link;
@@ -31,6 +32,7 @@ public final class Peer {
   // Read by posts, hence apart from the state.
   private volatile long epoch;
   private volatile @Nullable PeerState state;
+  private volatile @Nullable KnownBlob knownBlob;
   private volatile boolean removed;
   private volatile @Nullable Link link;
 
@@ -162,6 +164,24 @@ public final class Peer {
     return now;
   }
 
+  /** What was read of its entry in the metadata service, all of which is merged; null for nothing. */
+  @Nullable
+  KnownBlob knownBlob() {
+    return knownBlob;
+  }
+
+  /** Notes what was read, unless everything was forgotten, or read anew, meanwhile. */
+  void knownBlob(KnownBlob read, @Nullable KnownBlob before) {
+    lock.lock();
+    try {
+      if (state != null && read.epoch() == epoch && knownBlob == before) {
+        knownBlob = read;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
   @Nullable
   Link linkOrNull() {
     return link;
@@ -189,6 +209,7 @@ public final class Peer {
         }
         long replaced = epoch == told.epoch() ? 0 : epoch;
         state = PeerState.first(told);
+        knownBlob = null;
         epoch = told.epoch();
         return replaced;
       }
@@ -197,6 +218,25 @@ public final class Peer {
       }
       state = old.merged(told);
       return 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Merges what comes behind what is known.
+   *
+   * @return false if nothing is known of that incarnation (any more)
+   */
+  boolean mergeRest(AgentMetadata told) {
+    lock.lock();
+    try {
+      PeerState old = state;
+      if (old == null || told.epoch() != epoch) {
+        return false;
+      }
+      state = old.merged(told);
+      return true;
     } finally {
       lock.unlock();
     }
@@ -237,6 +277,7 @@ public final class Peer {
     lock.lock();
     try {
       state = null;
+      knownBlob = null;
     } finally {
       lock.unlock();
     }
@@ -248,6 +289,7 @@ public final class Peer {
     try {
       removed = true;
       state = null;
+      knownBlob = null;
       epoch = 0;
       link = null;
       engine.disconnect(name);

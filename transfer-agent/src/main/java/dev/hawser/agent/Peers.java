@@ -7,6 +7,7 @@ package dev.hawser.agent;
 
 import dev.hawser.agent.config.Secret;
 import dev.hawser.agent.metadata.AgentMetadata;
+import dev.hawser.agent.metadata.KnownBlob;
 import dev.hawser.agent.metadata.MetadataBlob;
 import dev.hawser.agent.metadata.MetadataClient;
 import dev.hawser.agent.metadata.MetadataEntry;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -105,21 +107,73 @@ final class Peers {
 
   /** Fetches a peer; empty if the service does not know it. */
   Optional<Peer> fetch(MetadataClient from, String name) {
-    Optional<MetadataEntry> entry = from.fetch(name);
-    if (entry.isEmpty()) {
-      return Optional.empty();
+    Peer peer = byName.get(name);
+    KnownBlob known = peer == null ? null : peer.knownBlob();
+    if (peer != null && known != null) {
+      Optional<MetadataEntry> rest = from.fetch(name, known);
+      if (rest.isEmpty() || rest.get().offset() == 0) {
+        return rest.map(this::mergeWhole);
+      }
+      if (mergeRest(peer, known, rest.get())) {
+        return Optional.of(peer);
+      }
+      // Of another incarnation, or what was known has been forgotten meanwhile.
     }
-    MetadataEntry told = entry.get();
-    AgentMetadata metadata = decode(told.blob(), "the metadata service's entry '" + name + "'");
-    if (!metadata.name().equals(told.name()) || metadata.epoch() != told.epoch()
-        || !(told.address().isEmpty() || metadata.addresses().contains(told.address()))) {
-      throw new PeerMetadataException(PeerMetadataException.Reason.DISAGREES,
-          "the metadata service says '" + told.name() + "' of epoch " + Long.toUnsignedString(told.epoch()) + " at "
-              + told.address() + ", but the blob in its entry is of '" + metadata.name() + "', epoch "
-              + Long.toUnsignedString(metadata.epoch()) + " at " + metadata.addresses()
-              + "; somebody published under a wrong name, or the service's store is corrupt");
+    return from.fetch(name).map(this::mergeWhole);
+  }
+
+  private Peer mergeWhole(MetadataEntry told) {
+    List<AgentMetadata> parts = decodeAll(told);
+    if (parts.isEmpty()) {
+      throw new PeerMetadataException(PeerMetadataException.Reason.MALFORMED,
+          "the metadata service's entry '" + told.name() + "' is empty; somebody else than an agent published it");
     }
-    return Optional.of(merge(metadata));
+    checkAgreement(told, parts, List.of());
+    Peer known = byName.get(told.name());
+    KnownBlob before = known == null ? null : known.knownBlob();
+    Peer peer = merge(parts.getFirst());
+    boolean all = true;
+    for (AgentMetadata part : parts.subList(1, parts.size())) {
+      all &= peer.mergeRest(part);
+    }
+    if (all) {
+      peer.knownBlob(KnownBlob.of(told.epoch(), told.blob()), before);
+    }
+    return peer;
+  }
+
+  /** False if it continues what is not known (any more). */
+  private boolean mergeRest(Peer peer, KnownBlob known, MetadataEntry told) {
+    if (told.epoch() != known.epoch()) {
+      return false;
+    }
+    List<AgentMetadata> parts = decodeAll(told);
+    checkAgreement(told, parts, peer.state().map(state -> state.metadata().addresses()).orElse(List.of()));
+    for (AgentMetadata part : parts) {
+      if (!peer.mergeRest(part)) {
+        return false;
+      }
+    }
+    if (!parts.isEmpty()) {
+      peer.knownBlob(known.append(told.blob()), known);
+    }
+    return true;
+  }
+
+  /** The service is not believed: what it says has to be what the agents signed. */
+  private static void checkAgreement(MetadataEntry told, List<AgentMetadata> parts, List<String> knownAddresses) {
+    Set<String> addresses = new TreeSet<>(knownAddresses);
+    parts.forEach(part -> addresses.addAll(part.addresses()));
+    for (AgentMetadata part : parts) {
+      if (!part.name().equals(told.name()) || part.epoch() != told.epoch()
+          || !(told.address().isEmpty() || addresses.contains(told.address()))) {
+        throw new PeerMetadataException(PeerMetadataException.Reason.DISAGREES,
+            "the metadata service says '" + told.name() + "' of epoch " + Long.toUnsignedString(told.epoch()) + " at "
+                + told.address() + ", but the blob in its entry is of '" + part.name() + "', epoch "
+                + Long.toUnsignedString(part.epoch()) + " at " + addresses
+                + "; somebody published under a wrong name, or the service's store is corrupt");
+      }
+    }
   }
 
   /** Fetches what is new of a peer, if there is a service and it answers; whether anything may have changed. */
@@ -142,10 +196,22 @@ final class Peers {
     try {
       return MetadataBlob.decode(blob, secret, source);
     } catch (MalformedBytesException e) {
-      String message = e.getMessage();
-      throw new PeerMetadataException(PeerMetadataException.Reason.MALFORMED,
-          message == null ? "the blob is malformed" : message, e);
+      throw malformed(e);
     }
+  }
+
+  private List<AgentMetadata> decodeAll(MetadataEntry told) {
+    try {
+      return MetadataBlob.decodeAll(told.blob(), secret, "the metadata service's entry '" + told.name() + "'");
+    } catch (MalformedBytesException e) {
+      throw malformed(e);
+    }
+  }
+
+  private static PeerMetadataException malformed(MalformedBytesException e) {
+    String message = e.getMessage();
+    return new PeerMetadataException(PeerMetadataException.Reason.MALFORMED,
+        message == null ? "the blob is malformed" : message, e);
   }
 
   private Peer merge(AgentMetadata told) {

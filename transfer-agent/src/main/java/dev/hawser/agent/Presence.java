@@ -11,6 +11,7 @@ import dev.hawser.agent.metadata.MetadataException;
 import dev.hawser.agent.metadata.Publication;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -22,6 +23,10 @@ import java.util.function.Consumer;
  */
 final class Presence {
   private static final System.Logger LOG = System.getLogger(Presence.class.getName());
+  /** What is appended repeats frames and signatures: beyond this all is published anew, which costs little by then. */
+  private static final int MOST_GROWTH = 2;
+
+  private static final int SMALL = 4_096;
   private static final Duration LONGEST_RETRY = Duration.ofSeconds(1);
 
   /** Where the publications come from. */
@@ -31,6 +36,9 @@ final class Presence {
 
     /** The publication of the present revision, or of a newer one. */
     Publication publication();
+
+    /** What has changed after a revision, to be appended to what was published; empty if that cannot be told. */
+    Optional<byte[]> since(long revision);
 
     /** What people are to see now. */
     String summary();
@@ -46,8 +54,12 @@ final class Presence {
   private final Condition changed = lock.newCondition();
   private final Condition published = lock.newCondition();
   private long publishedRevision;
-  /** The summary that the service has; by the thread only. */
-  private String told = "";
+  /** The summary that the service has; like what follows used by the thread only, once that runs. */
+  private String told;
+  /** Of the last publication of everything, and with what was appended since; 0 while it is not known. */
+  private int wholeBytes;
+
+  private int bytes;
   private boolean healthy = true;
   private boolean lost;
   private boolean closed;
@@ -57,16 +69,20 @@ final class Presence {
    * Begins to keep an entry that was just published.
    *
    * @param publishedRevision the source's revision that was published
+   * @param first what was published
    * @param superseded told the reason when a newer incarnation has taken the name
    */
   Presence(MetadataClient client, Source source, String name, long epoch, Duration ttl, long publishedRevision,
-      Consumer<String> superseded) {
+      Publication first, Consumer<String> superseded) {
     this.client = client;
     this.source = source;
     this.name = name;
     this.epoch = epoch;
     this.renewNanos = ttl.toNanos() / 3;
     this.publishedRevision = publishedRevision;
+    this.told = first.summary();
+    this.wholeBytes = first.blob().length;
+    this.bytes = wholeBytes;
     this.superseded = superseded;
     this.thread = Thread.ofVirtual().name("hawser-presence-" + name).unstarted(this::run);
   }
@@ -114,9 +130,7 @@ final class Presence {
       try {
         long revision = source.revision();
         if (revision > publishedRevision() || !renew()) {
-          Publication publication = source.publication();
-          client.publish(publication);
-          told = publication.summary();
+          publish(revision);
           succeeded(revision);
         } else {
           succeeded(0);
@@ -130,9 +144,27 @@ final class Presence {
         return;
       } catch (MetadataException | IllegalArgumentException e) {
         failed(e);
+        // What the service has now, nobody knows.
+        bytes = 0;
         retry = System.nanoTime() + Math.min(LONGEST_RETRY.toNanos(), renewNanos / 2);
       }
     }
+  }
+
+  /** Publishes what is new; or everything, if more than that has changed, or the service has something else. */
+  private void publish(long revision) {
+    if (revision > publishedRevision() && bytes > 0 && bytes < MOST_GROWTH * wholeBytes + SMALL) {
+      Optional<byte[]> more = source.since(publishedRevision());
+      if (more.isPresent() && client.append(name, epoch, bytes, more.get()).isPresent()) {
+        bytes += more.get().length;
+        return;
+      }
+    }
+    Publication publication = source.publication();
+    client.publish(publication);
+    told = publication.summary();
+    wholeBytes = publication.blob().length;
+    bytes = wholeBytes;
   }
 
   /** An agent that is idle has nothing new to tell: then the call has no body, and the service nothing to store. */

@@ -9,8 +9,6 @@ import dev.hawser.agent.Telemetry.FailedPath;
 import dev.hawser.agent.Telemetry.PeerLoad;
 import dev.hawser.agent.Telemetry.RailLoad;
 import dev.hawser.agent.Telemetry.Sample;
-import dev.hawser.agent.metadata.AgentMetadata;
-import dev.hawser.agent.metadata.PublishedRegion;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -38,7 +36,7 @@ final class Summary {
   private Summary() {}
 
   /**
-   * What changes with each publication only.
+   * What an agent is and has.
    *
    * @param host as it calls itself
    * @param pid its process
@@ -48,13 +46,9 @@ final class Summary {
    * @param absent by transport, why it is not used here
    */
   record Facts(String host, long pid, int regions, long bytes, Set<String> transports, Map<String, String> absent) {
-    static Facts of(AgentMetadata metadata, Map<String, String> absent) {
-      long bytes = 0;
-      for (PublishedRegion region : metadata.regions()) {
-        bytes += region.region().length();
-      }
-      return new Facts(metadata.host(), metadata.pid(), metadata.regions().size(), bytes,
-          new TreeSet<>(metadata.transports().keySet()), new TreeMap<>(absent));
+    Facts {
+      transports = new TreeSet<>(transports);
+      absent = new TreeMap<>(absent);
     }
   }
 

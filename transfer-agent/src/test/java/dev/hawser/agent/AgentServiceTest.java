@@ -12,6 +12,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.hawser.agent.PeerMetadataException.Reason;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.agent.config.Secret;
+import dev.hawser.agent.metadata.KnownBlob;
 import dev.hawser.agent.metadata.MetadataClient;
 import dev.hawser.agent.metadata.MetadataEntry;
 import dev.hawser.agent.metadata.MetadataUnavailableException;
@@ -286,6 +287,63 @@ class AgentServiceTest {
   }
 
   @Test
+  void moreRegionsAreAppendedAndFetchedByThemselves() {
+    Agent there = agent("there");
+    there.allocate("r0", 64);
+    Agent here = agent("here");
+    Peer peer = here.peer("there");
+    try (MetadataClient client = client()) {
+      byte[] before = client.fetch("there").orElseThrow().blob();
+      for (int i = 1; i <= 20; i++) {
+        there.allocate("r" + i, 64);
+      }
+      byte[] after = client.fetch("there").orElseThrow().blob();
+      assertThat(java.util.Arrays.copyOf(after, before.length)).as("nothing was published anew").isEqualTo(before);
+      eventually(() -> peer.regions().size() == 21);
+      KnownBlob known = peer.knownBlob();
+      assertThat(known).isNotNull();
+      assertThat(client.fetch("there", known).orElseThrow().blob()).as("all of it is known").isEmpty();
+
+      // What has gone cannot be appended.
+      there.registry().regions().getFirst().close();
+      eventually(() -> peer.regions().size() == 20);
+      assertThat(client.fetch("there").orElseThrow().blob()).hasSizeLessThan(after.length);
+      there.allocate("more", 64);
+      eventually(() -> peer.regions().size() == 21);
+    }
+  }
+
+  @Test
+  void appendedPartsDoNotGrowForEver() {
+    Agent there = agent("there");
+    try (MetadataClient client = client()) {
+      int longest = 0;
+      for (int i = 0; i < 150; i++) {
+        there.allocate("r" + i, 64);
+        longest = Math.max(longest, client.fetch("there").orElseThrow().blob().length);
+      }
+      int whole = there.metadata().length;
+      assertThat(longest).isLessThan(3 * whole + 8_192);
+      assertThat(agent("here").peer("there").regions()).hasSize(150);
+    }
+  }
+
+  @Test
+  void publishesEverythingWhereTheServiceHasSomethingElse() {
+    Agent there = agent("there");
+    there.allocate("a", 64);
+    Peer peer = agent("here").peer("there");
+    try (MetadataClient client = client()) {
+      client.delete("there", there.epoch());
+      there.allocate("b", 64);
+
+      assertThat(there.awaitPublished(LONG)).isTrue();
+      assertThat(client.fetch("there").orElseThrow().offset()).isZero();
+      eventually(() -> peer.regions().size() == 2);
+    }
+  }
+
+  @Test
   void followsChangedRegionsOfManyPeers() {
     Agent here = agent("here");
     Agent first = agent("first");
@@ -420,7 +478,8 @@ class AgentServiceTest {
       assertThat(agent.awaitPublished(LONG)).isTrue();
       assertThat(client.fetch("me")).isPresent();
     }
-    assertThat(entry("me")).contains("\"role\":\"prefill\"").contains("\"regions\":1,\"bytes\":4096")
+    eventually(() -> entry("me").contains("\"regions\":1,\"bytes\":4096"));
+    assertThat(entry("me")).contains("\"role\":\"prefill\"")
         .contains("\"rails\":[{\"name\":\"fake:fake0\",\"up\":true");
   }
 

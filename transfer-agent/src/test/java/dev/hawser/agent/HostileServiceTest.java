@@ -18,7 +18,6 @@ import dev.hawser.agent.metadata.MetadataClient;
 import dev.hawser.agent.metadata.MetadataEntry;
 import dev.hawser.agent.metadata.Publication;
 import dev.hawser.agent.metadata.PublishedRegion;
-import dev.hawser.agent.wire.MalformedBytesException;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.memory.Region;
 import dev.hawser.metadata.MetadataConfig;
@@ -67,28 +66,26 @@ class HostileServiceTest {
 
   /** Puts a blob in the place of the one that an agent published, in an otherwise honest envelope. */
   private void replace(MetadataEntry honest, byte[] blob) {
-    hostile.publish(new Publication(honest.name(), honest.epoch(), Duration.ofMinutes(5), honest.address(), Map.of(), "",
-        OptionalLong.empty(), blob));
+    hostile
+        .publish(new Publication(honest.name(), honest.epoch(), Duration.ofMinutes(5), honest.address(), Map.of(), "",
+            OptionalLong.empty(), blob));
   }
 
   /** What the service would love to hand out: the same agent, with the keys of memory elsewhere. */
   private static AgentMetadata withOtherKeys(byte[] blob) {
-    AgentMetadata honest = decode(blob);
-    List<PublishedRegion> regions = honest.regions().stream().map(published -> {
+    List<AgentMetadata> parts = decode(blob);
+    AgentMetadata honest = parts.getFirst();
+    List<PublishedRegion> regions = parts.getLast().regions().stream().map(published -> {
       RemoteRegion region = published.region();
       return new PublishedRegion(published.name(), new RemoteRegion(region.id(), region.address() + 64, region.length(),
           region.device(), region.access(), Map.of("fake", "666".getBytes(StandardCharsets.US_ASCII))));
     }).toList();
-    return new AgentMetadata(honest.name(), honest.epoch(), honest.revision() + 1, true, true, honest.host(),
+    return new AgentMetadata(honest.name(), honest.epoch(), parts.getLast().revision() + 1, true, true, honest.host(),
         honest.pid(), honest.addresses(), honest.transports(), regions);
   }
 
-  private static AgentMetadata decode(byte[] blob) {
-    try {
-      return MetadataBlob.decode(blob, Secret.of(SECRET), "the test");
-    } catch (MalformedBytesException e) {
-      throw new IllegalStateException(e);
-    }
+  private static List<AgentMetadata> decode(byte[] blob) {
+    return MetadataBlob.decodeAll(blob, Secret.of(SECRET), "the test");
   }
 
   @Test
@@ -114,6 +111,28 @@ class HostileServiceTest {
     replace(honest, MetadataBlob.encode(forged, Secret.of(SECRET)));
     Agent fooled = agent("fooled");
     assertThat(fooled.peer("there").region("kv").address()).isEqualTo(forged.regions().getFirst().region().address());
+  }
+
+  @Test
+  void appendedPartsAreSignedEachByItself() {
+    Agent there = agent("there");
+    Agent here = agent("here");
+    Peer peer = here.peer("there");
+    MetadataEntry honest = hostile.fetch("there").orElseThrow();
+    there.allocate("kv", 64);
+    AgentMetadata forged = withOtherKeys(hostile.fetch("there").orElseThrow().blob());
+    byte[] lie = MetadataBlob.encode(new AgentMetadata("there", forged.epoch(), forged.revision(), false, false, "", 0,
+        List.of(), Map.of(), forged.regions()), Secret.NONE);
+    byte[] behind = java.util.Arrays.copyOf(honest.blob(), honest.blob().length + lie.length);
+    System.arraycopy(lie, 0, behind, honest.blob().length, lie.length);
+
+    replace(honest, behind);
+
+    assertThatThrownBy(() -> peer.region("other")).isInstanceOf(UnknownPeerException.class);
+    assertThat(peer.regions()).extracting(PeerRegion::address)
+        .doesNotContain(forged.regions().getFirst().region().address());
+    assertThatThrownBy(() -> agent("newcomer").peer("there")).isInstanceOfSatisfying(PeerMetadataException.class,
+        e -> assertThat(e.reason()).isEqualTo(Reason.MALFORMED));
   }
 
   @Test

@@ -80,6 +80,15 @@ final class Etcd implements AutoCloseable {
     return call(() -> client.getKVClient().get(key, option));
   }
 
+  /** Whether what stood at a revision can still be read: it was not compacted away. */
+  CompletableFuture<Boolean> remembers(ByteSequence key, long revision) {
+    return call(() -> client.getKVClient().get(key, GetOption.builder().withRevision(revision).build()))
+        .thenApply(read -> true)
+        .exceptionallyCompose(
+            failed -> says(failed, "revision has been compacted") ? CompletableFuture.completedFuture(false)
+                : CompletableFuture.failedFuture(failed));
+  }
+
   /** Reads several keys at one revision. */
   CompletableFuture<TxnResponse> read(List<Op> gets) {
     return call(() -> client.getKVClient().txn().Then(gets.toArray(Op[]::new)).commit());
@@ -133,9 +142,16 @@ final class Etcd implements AutoCloseable {
   /** Whether a call failed since its lease has ended. */
   static boolean isGone(Throwable failed) {
     for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
-      if (cause instanceof EtcdException etcd
-          && (etcd.getErrorCode() == ErrorCode.NOT_FOUND
-              || String.valueOf(etcd.getMessage()).contains("requested lease not found"))) {
+      if (cause instanceof EtcdException etcd && etcd.getErrorCode() == ErrorCode.NOT_FOUND) {
+        return true;
+      }
+    }
+    return says(failed, "requested lease not found");
+  }
+
+  private static boolean says(Throwable failed, String what) {
+    for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
+      if (String.valueOf(cause.getMessage()).contains(what)) {
         return true;
       }
     }

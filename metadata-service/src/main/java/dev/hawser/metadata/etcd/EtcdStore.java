@@ -97,7 +97,7 @@ public final class EtcdStore implements Store {
       EtcdReader reader = new EtcdReader(etcd, keys);
       EtcdReader.Count now = reader.count().join();
       // As far back as etcd remembers, so that a watch can be resumed at this replica after another has died.
-      long next = Math.max(1, now.revision() - settings.historyEvents());
+      long next = firstRemembered(etcd, keys, Math.max(1, now.revision() - settings.historyEvents()), now.revision());
       EventLog events = new EventLog(settings.historyEvents(), next - 1);
       EndedEpochs epochs = EndedEpochs.begin(etcd, keys, reader, owner);
       EtcdStore store = new EtcdStore(etcd, keys, reader, epochs, events, next, owner);
@@ -113,6 +113,28 @@ public final class EtcdStore implements Store {
     }
   }
 
+  /**
+   * The first revision from {@code earliest} on whose event etcd still has. Were it found out by the watch only, those who
+   * had begun to watch meanwhile would be told that they lost something.
+   */
+  private static long firstRemembered(Etcd etcd, Keys keys, long earliest, long present) {
+    if (etcd.remembers(keys.watched(), earliest).join()) {
+      return earliest;
+    }
+    long gone = earliest;
+    long there = present;
+    while (gone + 1 < there) {
+      long middle = (gone + there) >>> 1;
+      if (etcd.remembers(keys.watched(), middle).join()) {
+        there = middle;
+      } else {
+        gone = middle;
+      }
+    }
+    // What stood at that revision can be read; what happened in it may be gone.
+    return there + 1;
+  }
+
   @Override
   public Future<PublishOutcome> publish(Publication publication, long expectedEpoch) {
     return OnContext.of(publish(publication, expectedEpoch, ATTEMPTS));
@@ -120,8 +142,7 @@ public final class EtcdStore implements Store {
 
   private CompletableFuture<PublishOutcome> publish(Publication publication, long expectedEpoch, int attempts) {
     if (publication.blob().length() > MAX_BLOB) {
-      return CompletableFuture.completedFuture(
-          new PublishOutcome.Full("etcd takes blobs of at most " + MAX_BLOB + " bytes; publish fewer regions"));
+      return CompletableFuture.completedFuture(tooLarge());
     }
     return reader.see(publication.name())
         .thenCompose(
@@ -137,6 +158,24 @@ public final class EtcdStore implements Store {
               }
               return record(publication, expectedEpoch, seen, attempts);
             });
+  }
+
+  @Override
+  public Future<PublishOutcome> replace(Publication publication, long revision) {
+    if (publication.blob().length() > MAX_BLOB) {
+      return Future.succeededFuture(tooLarge());
+    }
+    return OnContext.of(
+        reader.see(publication.name())
+            .thenCompose(
+                seen -> seen.publication() == null || seen.revision() != revision
+                    ? CompletableFuture.completedFuture(new PublishOutcome.Moved())
+                    // Once: whoever is faster has changed the entry that this was made from.
+                    : record(publication, EXPECT_ANYTHING, seen, 1)));
+  }
+
+  private static PublishOutcome tooLarge() {
+    return new PublishOutcome.Full("etcd takes blobs of at most " + MAX_BLOB + " bytes; publish fewer regions");
   }
 
   /** Nothing that watchers see has changed: the lease is prolonged, and the summary is written. */

@@ -40,16 +40,19 @@ final class AgentsApi {
 
   private final Store store;
   private final int maxBlobBytes;
+  private final BlobAppends appends;
 
   AgentsApi(Store store, int maxBlobBytes) {
     this.store = store;
     this.maxBlobBytes = maxBlobBytes;
+    this.appends = new BlobAppends(store, maxBlobBytes);
   }
 
   List<Route> routes() {
     return List.of(
         Route.get("/v1/agents/{name}", Access.READ, this::fetch),
         new Route(HttpMethod.PUT, "/v1/agents/{name}", Access.OWNER, maxBody(), "--max-blob", this::publish),
+        new Route(HttpMethod.PATCH, "/v1/agents/{name}", Access.OWNER, maxBlobBytes, "--max-blob", appends::append),
         new Route(HttpMethod.DELETE, "/v1/agents/{name}", Access.OWNER, 0, "", this::delete),
         Route.get("/v1/agents", Access.READ, this::list));
   }
@@ -127,7 +130,7 @@ final class AgentsApi {
         json.base64("blob"));
   }
 
-  private static void answer(Exchange exchange, Publication publication, long expected, PublishOutcome outcome) {
+  static void answer(Exchange exchange, Publication publication, long expected, PublishOutcome outcome) {
     switch (outcome) {
       case PublishOutcome.Published done -> {
         MultiMap headers = exchange.response().headers();
@@ -156,6 +159,11 @@ final class AgentsApi {
             .exception();
       case PublishOutcome.Mismatch other ->
         throw Problem.mismatch(publication.name(), expected, other.recordedEpoch(), other.recordedAddress())
+            .exception();
+      case PublishOutcome.Moved moved ->
+        throw Problem.unavailable(
+            "store-unavailable", "The entry changes too fast",
+            "Agent " + publication.name() + " changed whenever it was to be changed; let one process publish a name")
             .exception();
       case PublishOutcome.Full full -> throw Problem.storeFull(publication.name(), full.why()).exception();
     }
@@ -192,7 +200,7 @@ final class AgentsApi {
       if (!publication.summary().isEmpty()) {
         headers.set(Names.SUMMARY, publication.summary());
       }
-      exchange.answer(200, Names.BINARY, publication.blob());
+      exchange.answer(200, Names.BINARY, BlobAppends.unknownPart(exchange, publication.blob()));
     } else {
       exchange.answer(200, Names.JSON, JsonOutput.write(json -> AgentJson.write(json, agent, true)));
     }

@@ -17,6 +17,8 @@ final class Names {
   static final CharSequence LABELS = HttpHeaders.createOptimized("Hawser-Labels");
   static final CharSequence SUMMARY = HttpHeaders.createOptimized("Hawser-Summary");
   static final CharSequence EXPECT_EPOCH = HttpHeaders.createOptimized("Hawser-Expect-Epoch");
+  static final CharSequence BLOB_OFFSET = HttpHeaders.createOptimized("Hawser-Blob-Offset");
+  static final CharSequence BLOB_KNOWN = HttpHeaders.createOptimized("Hawser-Blob-Known");
   static final CharSequence REVISION = HttpHeaders.createOptimized("Hawser-Revision");
   static final CharSequence REPLACED_EPOCH = HttpHeaders.createOptimized("Hawser-Replaced-Epoch");
   static final CharSequence NEXT_AFTER = HttpHeaders.createOptimized("Hawser-Next-After");

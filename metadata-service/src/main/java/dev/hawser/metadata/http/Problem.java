@@ -124,6 +124,16 @@ record Problem(
         Map.of());
   }
 
+  static Problem offsetDiffers(String name, int offset, int length) {
+    return of(
+        409,
+        "offset-differs",
+        "The blob has another length",
+        "The blob of " + name + " has " + length + " bytes, so that nothing can be appended at " + offset
+            + "; publish it whole")
+        .with("Hawser-Blob-Offset", Integer.toString(length));
+  }
+
   static Problem rankTaken(Join join, String holder) {
     return of(
         409,

@@ -126,6 +126,21 @@ public final class MemoryStore implements Store {
     }
   }
 
+  @Override
+  public Future<PublishOutcome> replace(Publication publication, long replaced) {
+    lock.lock();
+    try {
+      endWhatIsDue();
+      Presence old = present(publication.name());
+      return Future.succeededFuture(
+          old == null || old.revision() != replaced
+              ? new PublishOutcome.Moved()
+              : publishLocked(publication, EXPECT_ANYTHING));
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private PublishOutcome publishLocked(Publication publication, long expectedEpoch) {
     String name = publication.name();
     Presence old = present(name);

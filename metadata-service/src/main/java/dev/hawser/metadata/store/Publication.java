@@ -50,6 +50,14 @@ public record Publication(
         : new Publication(name, epoch, newTtlMillis, address, labels, newSummary, blob);
   }
 
+  /** The same with more behind its blob. */
+  public Publication append(Buffer more) {
+    return new Publication(
+        name, epoch, ttlMillis, address, labels, summary,
+        Buffer.buffer(blob.length() + more.length()).appendBuffer(blob)
+            .appendBuffer(more));
+  }
+
   /** About what the entry costs in memory, bytes. */
   long footprint() {
     return 512L + name.length() + address.length() + summary.length() + labels.map().size() * 128L + blob.length();

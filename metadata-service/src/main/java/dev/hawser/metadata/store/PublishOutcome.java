@@ -35,6 +35,9 @@ public sealed interface PublishOutcome {
    */
   record Mismatch(long recordedEpoch, String recordedAddress) implements PublishOutcome {}
 
+  /** The entry that was to be replaced has changed meanwhile, or has gone. */
+  record Moved() implements PublishOutcome {}
+
   /**
    * There is no room.
    *

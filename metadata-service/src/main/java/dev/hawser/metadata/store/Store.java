@@ -29,6 +29,14 @@ public interface Store {
    */
   Future<PublishOutcome> publish(Publication publication, long expectedEpoch);
 
+  /**
+   * Records a publication in the place of the entry of that very revision: how an entry is changed by who has read it.
+   *
+   * @param revision of the entry that it replaces
+   * @return {@link PublishOutcome.Moved} when the entry is of another revision by now, or has gone
+   */
+  Future<PublishOutcome> replace(Publication publication, long revision);
+
   /** Prolongs presences, in order; one outcome for each. */
   Future<List<RenewOutcome>> renew(List<Renewal> renewals);
 

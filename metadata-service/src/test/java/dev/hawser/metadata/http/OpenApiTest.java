@@ -279,6 +279,13 @@ class OpenApiTest {
           call("PUT", "/v1/agents/a", "x".repeat(200), "Content-Type", BINARY, "Hawser-Epoch", "7"),
           call("PUT", "/v1/agents/a", "x", "Content-Type", "text/html", "Hawser-Epoch", "7"),
           call("PUT", "/v1/agents/a", "x", "Content-Type", BINARY),
+          call("PATCH", "/v1/agents/a", "z", "Content-Type", BINARY, "Hawser-Epoch", "7", "Hawser-Blob-Offset", "1"),
+          call("PATCH", "/v1/agents/a", "z", "Content-Type", BINARY, "Hawser-Epoch", "7", "Hawser-Blob-Offset", "9"),
+          call("PATCH", "/v1/agents/a", "z", "Content-Type", BINARY, "Hawser-Epoch", "4", "Hawser-Blob-Offset", "1"),
+          call("PATCH", "/v1/agents/z?epoch=4", "z", "Content-Type", BINARY, "Hawser-Blob-Offset", "1"),
+          call(
+              "GET", "/v1/agents/a", "", "Accept", BINARY, "Hawser-Blob-Known",
+              "1 a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa"),
           call("GET", "/v1/agents/a", "", "Accept", BINARY),
           call("GET", "/v1/agents/a", ""),
           call("GET", "/v1/agents/a", "", "Accept", "image/png"),

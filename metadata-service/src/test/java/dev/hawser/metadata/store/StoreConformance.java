@@ -147,6 +147,23 @@ public abstract class StoreConformance {
   }
 
   @Test
+  void replacesOnlyWhatWasRead() {
+    Publication first = publication("a", 5);
+    Published one = (Published) publish("a", 5);
+    Publication longer = first.append(Buffer.buffer("y"));
+    Published two = (Published) get(other().replace(longer, one.revision()));
+
+    assertThat(two.revision()).isGreaterThan(one.revision());
+    assertThat(two.created()).isFalse();
+    assertThat(get(store().fetch("a")).orElseThrow().publication().blob()).isEqualTo(longer.blob());
+    assertThat(get(store().replace(first.append(Buffer.buffer("z")), one.revision())))
+        .as("made from what is no more")
+        .isEqualTo(new PublishOutcome.Moved());
+    assertThat(get(store().replace(publication("none", 5), one.revision()))).isEqualTo(new PublishOutcome.Moved());
+    assertThat(get(store().fetch("a")).orElseThrow().publication().blob()).isEqualTo(longer.blob());
+  }
+
+  @Test
   void deletionNeedsTheEpoch() throws InterruptedException {
     Events events = new Events(other().events());
     publish("a", 5);

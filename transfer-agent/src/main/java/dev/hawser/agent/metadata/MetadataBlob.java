@@ -12,6 +12,7 @@ import dev.hawser.agent.wire.MalformedBytesException;
 import dev.hawser.agent.wire.Seal;
 import dev.hawser.engine.spi.RemoteRegion;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -78,6 +79,26 @@ public final class MetadataBlob {
       out.shortBytes(transport.getValue(), MAX_DESCRIPTION, "description of " + transport.getKey());
     }
     out.endSection(transports);
+  }
+
+  /**
+   * Reads blobs that were put one behind another: the first tells of everything, those behind it of what came later.
+   *
+   * @param source who gave it, for messages
+   * @return in their order
+   * @throws MalformedBytesException if one of them is damaged, forged, or of another version
+   */
+  public static List<AgentMetadata> decodeAll(byte[] blobs, Secret secret, String source) {
+    List<AgentMetadata> all = new ArrayList<>();
+    int from = 0;
+    while (from < blobs.length) {
+      int length = SEAL.lengthAt(blobs, from);
+      all.add(
+          decode(from == 0 && length == blobs.length ? blobs : Arrays.copyOfRange(blobs, from, from + length), secret,
+              source));
+      from += length;
+    }
+    return all;
   }
 
   /**

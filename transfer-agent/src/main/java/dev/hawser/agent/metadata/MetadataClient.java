@@ -130,13 +130,51 @@ public final class MetadataClient implements AutoCloseable {
   }
 
   /**
+   * Appends to what this incarnation has published.
+   *
+   * @param offset how many bytes that are
+   * @return the service's revision of the entry; empty if the service has no such entry of that length, or cannot append:
+   *     publish everything
+   * @throws EpochConflictException if a newer incarnation has the name
+   * @throws MetadataUnavailableException if no service answers
+   */
+  public OptionalLong append(String name, long epoch, int offset, byte[] more) {
+    HttpRequest request = new HttpRequest("PATCH", path(name)).header("Content-Type", BINARY).header("Accept", BINARY)
+        .header("Hawser-Epoch", Long.toUnsignedString(epoch)).header("Hawser-Blob-Offset", Integer.toString(offset))
+        .body(more);
+    Answer answer = send(request, MAX_SMALL_ANSWER);
+    if (answer.status() == 200) {
+      return OptionalLong.of(unsigned(answer.reply(), "hawser-revision"));
+    }
+    boolean differs = answer.reply().header("hawser-problem", "").equals("offset-differs");
+    if (differs || isUnknown(answer) || answer.status() == 405 || answer.status() == 413) {
+      return OptionalLong.empty();
+    }
+    throw problem(request, answer);
+  }
+
+  /**
    * Fetches an entry.
    *
    * @return empty if there is none
    * @throws MetadataUnavailableException if no service answers
    */
   public Optional<MetadataEntry> fetch(String name) {
+    return fetch(name, null);
+  }
+
+  /**
+   * Fetches what is not known of an entry.
+   *
+   * @param known what has been read of it; null for nothing
+   * @return empty if there is none
+   * @throws MetadataUnavailableException if no service answers
+   */
+  public Optional<MetadataEntry> fetch(String name, @Nullable KnownBlob known) {
     HttpRequest request = new HttpRequest("GET", path(name)).header("Accept", BINARY);
+    if (known != null) {
+      request.header("Hawser-Blob-Known", known.text());
+    }
     Answer answer = send(request, MAX_BLOB_ANSWER);
     if (answer.status() == 200) {
       HttpReply head = answer.reply();
@@ -146,12 +184,21 @@ public final class MetadataClient implements AutoCloseable {
             + name + "'; is there a proxy in between that mixes answers up?");
       }
       return Optional.of(new MetadataEntry(name, unsigned(head, "hawser-epoch"), unsigned(head, "hawser-revision"),
-          head.header("hawser-address", ""), answer.body()));
+          head.header("hawser-address", ""), offset(head, known), answer.body()));
     }
     if (isUnknown(answer)) {
       return Optional.empty();
     }
     throw problem(request, answer);
+  }
+
+  private static int offset(HttpReply head, @Nullable KnownBlob known) {
+    String text = head.header("hawser-blob-offset", "0");
+    if (text.equals("0") || (known != null && text.equals(Integer.toString(known.length())))) {
+      return Integer.parseInt(text);
+    }
+    throw new MetadataException("the metadata service answered with what is behind byte '" + text
+        + "', which nobody asked for; is there a proxy in between that mixes answers up?");
   }
 
   /**
@@ -230,7 +277,8 @@ public final class MetadataClient implements AutoCloseable {
     } else if (e.any(Kind.SILENT)) {
       message = "the metadata service did not answer in time (" + e.getMessage()
           + "): it, or its host, is overloaded or stopped, or packets to it are dropped on the way; look at it, raise "
-          + Setting.METADATA_TIMEOUT.variable() + " (now " + timeout.toMillis() + " ms for all URLs together), or correct "
+          + Setting.METADATA_TIMEOUT.variable() + " (now " + timeout.toMillis()
+          + " ms for all URLs together), or correct "
           + Setting.METADATA.variable();
     } else {
       message = "the metadata service is not reachable (" + e.getMessage()

@@ -32,6 +32,7 @@ import java.util.zip.CRC32C;
  */
 public record Seal(String magic, int version, String what, int mostBytes) {
   private static final int HEADER = 16;
+  private static final int LENGTH = 12;
   private static final int CRC = 4;
   private static final int SIGNED = 1;
 
@@ -60,6 +61,19 @@ public record Seal(String magic, int version, String what, int mostBytes) {
       writer.bytes(HmacSha256.of(secret.bytes(), magicBytes(), signed, signed.length));
     }
     return writer.toBytes();
+  }
+
+  /**
+   * How long the whole that begins at an offset says that it is, if so much is there; else all of the rest, which
+   * {@link #open} then refuses with the reason.
+   */
+  public int lengthAt(byte[] bytes, int offset) {
+    int rest = bytes.length - offset;
+    if (rest < HEADER + CRC) {
+      return rest;
+    }
+    int length = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getInt(offset + LENGTH);
+    return length < HEADER + CRC || length > rest ? rest : length;
   }
 
   /**

@@ -122,6 +122,30 @@ class MetadataBlobTest {
   }
 
   @Test
+  void readsBlobsOneBehindAnother() throws MalformedBytesException {
+    AgentMetadata told = random(new Random(9));
+    byte[] first = MetadataBlob.encode(told, SECRET);
+    byte[] two = Arrays.copyOf(first, 2 * first.length);
+    System.arraycopy(first, 0, two, first.length, first.length);
+
+    assertThat(MetadataBlob.decodeAll(new byte[0], SECRET, "test")).isEmpty();
+    assertThat(MetadataBlob.decodeAll(first, SECRET, "test")).hasSize(1);
+    List<AgentMetadata> both = MetadataBlob.decodeAll(two, SECRET, "test");
+    assertThat(both).hasSize(2);
+    assertSame(both.getLast(), told);
+    for (int length = first.length + 1; length < two.length; length++) {
+      byte[] cut = Arrays.copyOf(two, length);
+      assertThatThrownBy(() -> MetadataBlob.decodeAll(cut, SECRET, "test")).isInstanceOf(MalformedBytesException.class);
+    }
+    for (int i = first.length; i < two.length; i++) {
+      byte[] flipped = two.clone();
+      flipped[i] ^= 4;
+      assertThatThrownBy(() -> MetadataBlob.decodeAll(flipped, SECRET, "test"))
+          .isInstanceOf(MalformedBytesException.class);
+    }
+  }
+
+  @Test
   void refusesAnotherVersionByName() {
     byte[] blob = MetadataBlob.encode(random(new Random(13)), Secret.NONE);
     blob[8] = 2;

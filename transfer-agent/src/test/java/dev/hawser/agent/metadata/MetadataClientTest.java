@@ -79,6 +79,24 @@ class MetadataClientTest {
   }
 
   @Test
+  void appendsAndFetchesTheRest() {
+    client.publish(publication("a", 5, OptionalLong.empty(), 1, 2));
+    KnownBlob known = KnownBlob.of(5, new byte[] {1, 2});
+
+    assertThat(client.append("a", 5, 2, new byte[] {3})).isPresent();
+    assertThat(client.append("a", 5, 2, new byte[] {4})).as("another length").isEmpty();
+    assertThat(client.append("b", 5, 2, new byte[] {4})).as("no entry").isEmpty();
+    assertThatThrownBy(() -> client.append("a", 4, 3, new byte[] {4})).isInstanceOf(EpochConflictException.class);
+    MetadataEntry rest = client.fetch("a", known).orElseThrow();
+    assertThat(rest.offset()).isEqualTo(2);
+    assertThat(rest.blob()).containsExactly(3);
+    assertThat(client.fetch("a", known.append(rest.blob())).orElseThrow().blob()).isEmpty();
+    MetadataEntry whole = client.fetch("a", KnownBlob.of(5, new byte[] {2, 1})).orElseThrow();
+    assertThat(whole.offset()).isZero();
+    assertThat(whole.blob()).containsExactly(1, 2, 3);
+  }
+
+  @Test
   void keepsEpochsUnsigned() {
     client.publish(publication("a", -2, OptionalLong.empty(), 1));
 
