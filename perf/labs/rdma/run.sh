@@ -336,6 +336,9 @@ fi
 limit=$(awk "BEGIN { print int($timeout + 0.999) }")
 hear "$role" "$control" "$pid" $((SECONDS + limit)) exit || fail "the command has not ended within $limit s and was stopped"
 code=${line#exit }
+if [ "$code" -eq 137 ] && grep -q 'Out of memory' "$run/$role.console"; then
+  printf 'rdma lab: the guest had too little memory and ended a process; try --memory with more than %s\n' "$memory" >&2
+fi
 # A port takes nothing from the guest that it has not passed on: all output is in the pipes by now.
 kill "$pid" 2>/dev/null || true
 wait "${readers[@]}" 2>/dev/null || true

@@ -45,6 +45,9 @@ public final class FakeDevice {
   private int portState = VerbsAbi.PortState.ACTIVE;
   private boolean cut;
   private boolean held;
+  private long pace;
+  private long credit;
+  private long refilled;
   private boolean movesBytes = true;
   private int mtu = VerbsAbi.Mtu.BYTES_4096;
   private int mostPerPoll = Integer.MAX_VALUE;
@@ -190,6 +193,16 @@ public final class FakeDevice {
   public FakeDevice movesBytes(boolean moves) {
     synchronized (fabric) {
       movesBytes = moves;
+      return this;
+    }
+  }
+
+  /** Carries so many bytes in a second, so that requests are under way for a while; 0 for as fast as it goes. */
+  public FakeDevice pace(long bytesPerSecond) {
+    synchronized (fabric) {
+      pace = bytesPerSecond;
+      credit = 0;
+      refilled = System.nanoTime();
       return this;
     }
   }
@@ -340,7 +353,16 @@ public final class FakeDevice {
   }
 
   boolean isHeld() {
-    return held;
+    return held || (pace > 0 && credit <= 0);
+  }
+
+  /** Lets as many bytes through as the time since the last call allows. */
+  void refill() {
+    if (pace > 0) {
+      long now = System.nanoTime();
+      credit = Math.min(pace / 500, credit + (long) ((now - refilled) * (pace / 1e9)));
+      refilled = now;
+    }
   }
 
   boolean movesBytes() {
@@ -457,10 +479,12 @@ public final class FakeDevice {
 
   void countWritten(long bytes) {
     written += bytes;
+    credit -= bytes;
   }
 
   void countRead(long bytes) {
     read += bytes;
+    credit -= bytes;
   }
 
   int describe(long attr) {
