@@ -1,0 +1,74 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class VerbsSettingsTest {
+
+  @Test
+  void hasDefaults() {
+    VerbsSettings settings = VerbsSettings.of(Map.of());
+    assertThat(settings.gidIndex()).isEqualTo(-1);
+    assertThat(settings.mtu()).isZero();
+    assertThat(settings.retryCount()).isEqualTo(7);
+    assertThat(settings.sliceBytes()).isEqualTo(3_758_096_384L);
+    assertThat(settings.relaxedOrdering()).isTrue();
+    assertThat(settings.wants("mlx5_0", 1)).isTrue();
+  }
+
+  @Test
+  void readsEach() {
+    VerbsSettings settings =
+        VerbsSettings.of(
+            Map.of(
+                "devices", "mlx5_0, mlx5_1:2",
+                "gid-index", "3",
+                "pkey", "0x8001",
+                "traffic-class", "104",
+                "timeout", "18",
+                "relaxed-ordering", "false",
+                "slice-bytes", "65536",
+                "mtu", "1024"));
+    assertThat(settings.gidIndex()).isEqualTo(3);
+    assertThat(settings.pkey()).isEqualTo(0x8001);
+    assertThat(settings.trafficClass()).isEqualTo(104);
+    assertThat(settings.timeout()).isEqualTo(18);
+    assertThat(settings.relaxedOrdering()).isFalse();
+    assertThat(settings.sliceBytes()).isEqualTo(65536);
+    assertThat(settings.wants("mlx5_0", 2)).isTrue();
+    assertThat(settings.wants("mlx5_1", 1)).isFalse();
+    assertThat(settings.wants("mlx5_1", 2)).isTrue();
+    assertThat(settings.wants("mlx5_2", 1)).isFalse();
+  }
+
+  @Test
+  void refusesWhatCannotBe() {
+    refuses("gid-index", "banana");
+    refuses("gid-index", "256");
+    refuses("mtu", "1500");
+    refuses("timeout", "32");
+    refuses("rnr-retry", "8");
+    refuses("relaxed-ordering", "maybe");
+    refuses("slice-bytes", "4097");
+    refuses("slice-bytes", "much");
+    assertThatThrownBy(() -> VerbsSettings.of(Map.of("gid-indx", "3")))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("verbs.gid-indx")
+        .hasMessageContaining("verbs.gid-index");
+  }
+
+  private static void refuses(String name, String value) {
+    assertThatThrownBy(() -> VerbsSettings.of(Map.of(name, value)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("verbs." + name)
+        .hasMessageContaining(value);
+  }
+}
