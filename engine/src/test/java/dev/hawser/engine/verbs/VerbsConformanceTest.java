@@ -9,10 +9,17 @@ import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider.Outcome;
 import dev.hawser.engine.testkit.conformance.Fixture;
 import dev.hawser.engine.testkit.conformance.TransportConformance;
+import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.Region;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.junit.jupiter.api.Assumptions;
 
 /** The suite over the RDMA devices of this host: soft-RoCE in the lab's guest, or real ones. */
 class VerbsConformanceTest extends TransportConformance {
@@ -23,6 +30,8 @@ class VerbsConformanceTest extends TransportConformance {
 
   /** What is found here, the first two rails at most. */
   static final class Devices implements Fixture {
+    private static final long SPARE = 1L << 30;
+
     @Override
     public String transport() {
       return VerbsTransport.NAME;
@@ -36,6 +45,27 @@ class VerbsConformanceTest extends TransportConformance {
     @Override
     public byte[] damagedKey(byte[] key, int by) {
       return Keys.damaged(key, by);
+    }
+
+    /** A NIC locks all of it, touched or not. */
+    @Override
+    public Region reserve(MemoryRegistry registry, Arena arena, long bytes, Access access) throws IOException {
+      long available = availableBytes();
+      if (available < bytes + SPARE) {
+        return Assumptions.abort(
+            "registering %d bytes locks them, and %d are available here; perf/labs/rdma/run.sh one --memory 8192"
+                .formatted(bytes, available));
+      }
+      return Fixture.super.reserve(registry, arena, bytes, access);
+    }
+
+    private static long availableBytes() throws IOException {
+      for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {
+        if (line.startsWith("MemAvailable:")) {
+          return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
+        }
+      }
+      return 0;
     }
 
     @Override
