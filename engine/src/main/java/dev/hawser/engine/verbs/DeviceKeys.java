@@ -36,6 +36,7 @@ final class DeviceKeys {
     return localKeys.length == 1 ? Long.MAX_VALUE : sliceBytes - (address - base) % sliceBytes;
   }
 
+  /** The registrations, 0 for one that was given back. */
   long[] regions() {
     return regions;
   }

@@ -16,6 +16,7 @@ import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.FileDescriptors;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.List;
 
 /** Registers memory with every device, once for each registration however many regions lie in it. */
@@ -56,14 +57,14 @@ final class VerbsBinder implements RegionBinder {
   private RegionKeys bind(Registration registration, int fd, long offset) {
     DeviceKeys[] all = new DeviceKeys[devices.size()];
     int bytes = RemoteKeys.HEADER_BYTES;
-    try {
-      for (int i = 0; i < all.length; i++) {
+    for (int i = 0; i < all.length; i++) {
+      try {
         all[i] = register(devices.get(i), registration, fd, offset);
         bytes += all[i].bytes();
+      } catch (RuntimeException e) {
+        release(Arrays.copyOf(all, i));
+        throw e;
       }
-    } catch (RuntimeException e) {
-      release(all);
-      throw e;
     }
     ByteBuffer remote = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
     remote.put((byte) RemoteKeys.VERSION).put((byte) all.length);
@@ -130,15 +131,24 @@ final class VerbsBinder implements RegionBinder {
     }
   }
 
-  @SuppressWarnings("ReferenceEquality") // a place in the array is null until its device has registered
+  /** Gives back what is not given back yet: after a failure it can be called again. */
   private void release(DeviceKeys[] all) {
+    VerbsException failure = null;
     for (int i = 0; i < all.length; i++) {
-      if (all[i] == null) {
-        continue;
+      long[] regions = all[i].regions();
+      for (int slice = 0; slice < regions.length; slice++) {
+        try {
+          if (regions[slice] != 0) {
+            devices.get(i).deregister(regions[slice]);
+            regions[slice] = 0;
+          }
+        } catch (VerbsException e) {
+          failure = e;
+        }
       }
-      for (long region : all[i].regions()) {
-        devices.get(i).deregister(region);
-      }
+    }
+    if (failure != null) {
+      throw failure;
     }
   }
 }

@@ -9,6 +9,7 @@ import dev.hawser.engine.spi.PathSetupException;
 import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.verbs.abi.GidAttributes;
 import dev.hawser.engine.verbs.abi.PortAttributes;
+import java.util.Arrays;
 
 /**
  * One port of a device, with the queue into which all its messages come. Its state follows the port's events; thread-safe.
@@ -80,7 +81,26 @@ final class VerbsRail implements AutoCloseable {
   }
 
   /**
-   * Asks the port again how it is and by which GID it speaks: after an event, and before each new path.
+   * Asks the port again how it is and whether its GID is still there: before each new path.
+   *
+   * @throws PathSetupException as {@link #refresh}
+   */
+  void check() {
+    PortAttributes now = device.context().queryPort(port);
+    GidAttributes known = gid;
+    // A table has up to a thousand entries, each of which costs a system call.
+    if (now.active() && known.index() < now.gids()) {
+      GidAttributes there = device.context().queryGid(port, known.index());
+      if (there.type() == known.type() && Arrays.equals(there.gid(), known.gid())) {
+        attributes = now;
+        return;
+      }
+    }
+    refresh();
+  }
+
+  /**
+   * Asks the port again how it is, and chooses its GID again.
    *
    * @throws PathSetupException if it is down or has lost its GID
    */

@@ -36,13 +36,13 @@ final class VerbsSetup implements PathSetup {
   }
 
   static VerbsSetup initiate(VerbsTransport transport, PathKey key, String peer, VerbsRail rail) {
-    rail.refresh();
+    rail.check();
     QueuePair pair = new QueuePair(rail, true, rail.settings().sendQueue());
     return new VerbsSetup(transport, key, peer, rail, pair, null);
   }
 
   static VerbsSetup accept(VerbsTransport transport, PathKey key, String peer, VerbsRail rail, QpCard offer) {
-    rail.refresh();
+    rail.check();
     QueuePair pair = new QueuePair(rail, false, Math.min(TARGET_DEPTH, rail.settings().sendQueue()));
     try {
       pair.connect(offer, where(peer, offer));

@@ -14,12 +14,15 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportTraits;
 import dev.hawser.memory.RegionBinder;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 
 /** RDMA over reliable connected queue pairs. */
 final class VerbsTransport implements Transport {
   static final String NAME = "verbs";
+
+  private static final System.Logger LOG = System.getLogger("dev.hawser.engine.verbs");
 
   /** Below shared memory, above tcp. */
   private static final int PREFERENCE = 500;
@@ -137,7 +140,16 @@ final class VerbsTransport implements Transport {
   @Override
   public void close() {
     events.close();
-    rails.forEach(VerbsRail::close);
-    devices.forEach(VerbsDevice::close);
+    rails.forEach(VerbsTransport::close);
+    devices.forEach(VerbsTransport::close);
+  }
+
+  /** What a driver does not give back stays until the process ends; the others are given back all the same. */
+  private static void close(AutoCloseable what) {
+    try {
+      what.close();
+    } catch (Exception e) {
+      LOG.log(Level.WARNING, "verbs: " + e.getMessage(), e);
+    }
   }
 }
