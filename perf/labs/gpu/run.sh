@@ -6,17 +6,14 @@
 #
 #   ./run.sh [tests|bench|all] [FOLDER]   # FOLDER for tests.txt and gpu-bench.json, default: the one it is called in
 #
-# Exit code: 0 fine, 1 a test failed, 2 no GPU.
+# Exit code: 0 fine, 1 a test failed, or the benchmark found no GPU.
 set -uo pipefail
 box="$(cd "$(dirname "$0")" && pwd)"
 what="${1:-all}"
 out="${2:-$PWD}"
 mkdir -p "$out"
 java=("$box/java/bin/java" --enable-native-access=ALL-UNNAMED -Xmx4g -XX:+UseParallelGC -cp "$box/main:$box/test:$box/lib/*")
-nvidia-smi -L >"$out/gpus.txt" 2>&1 || {
-  echo "run.sh: nvidia-smi finds no GPU: $(head -1 "$out/gpus.txt")" >&2
-  exit 2
-}
+nvidia-smi -L >"$out/gpus.txt" 2>&1 || echo "run.sh: nvidia-smi finds no GPU: $(head -1 "$out/gpus.txt")" >&2
 rc=0
 if [ "$what" != bench ]; then
   "${java[@]}" -ea org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors \
