@@ -15,9 +15,11 @@ module dev.hawser.memory {
   exports dev.hawser.memory.cuda to dev.hawser.engine, dev.hawser.agent, dev.hawser.perf;
   exports dev.hawser.memory.ffi to dev.hawser.engine, dev.hawser.agent, dev.hawser.perf;
   exports dev.hawser.memory.gpu to dev.hawser.engine, dev.hawser.agent, dev.hawser.perf;
+  exports dev.hawser.memory.hip to dev.hawser.engine, dev.hawser.agent, dev.hawser.perf;
 
   uses dev.hawser.memory.DeviceProvider;
 
   provides dev.hawser.memory.DeviceProvider with
-      dev.hawser.memory.cuda.CudaProvider;
+      dev.hawser.memory.cuda.CudaProvider,
+      dev.hawser.memory.hip.HipProvider;
 }

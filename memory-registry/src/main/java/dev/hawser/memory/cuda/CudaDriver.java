@@ -5,7 +5,7 @@
 
 package dev.hawser.memory.cuda;
 
-import static dev.hawser.memory.cuda.CudaBindings.call;
+import static dev.hawser.memory.ffi.Calls.call;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -301,10 +301,18 @@ public final class CudaDriver implements GpuDriver {
             : pool
                 ? PointerInfo.Sharing.POOL
                 : exportable ? PointerInfo.Sharing.PARTS : PointerInfo.Sharing.PARTS_REFUSED;
-    check(
-        call(cuda.memGetAddressRange, base + OUT, base + OUT2, address), "cuMemGetAddressRange(" + hex(address) + ")");
+    long before = enter(ordinal); // unlike the attributes, the range is told only to a thread with a context
+    try {
+      check(
+          call(cuda.memGetAddressRange, base + OUT, base + OUT2, address),
+          "cuMemGetAddressRange(" + hex(address) + ")");
+      start = out.get(JAVA_LONG, OUT);
+      length = out.get(JAVA_LONG, OUT2);
+    } finally {
+      leave(before);
+    }
     return new PointerInfo(
-        PointerInfo.Memory.DEVICE, ordinal, out.get(JAVA_LONG, OUT), out.get(JAVA_LONG, OUT2), bufferId, sharing);
+        PointerInfo.Memory.DEVICE, ordinal, start, length, bufferId, sharing);
   }
 
   // ------------------------------------------------------------------------------------------------ memory

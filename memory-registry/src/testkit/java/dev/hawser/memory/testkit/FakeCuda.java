@@ -52,7 +52,7 @@ public final class FakeCuda {
     this.gpu = gpu;
     this.version = version;
     this.kernels = new FakeKernels(gpu);
-    this.library = new FakeLibrary(this, MethodHandles.lookup(), "cu");
+    this.library = new FakeLibrary(this, MethodHandles.lookup(), "cu[A-Z].*");
     if (version < 13_000) {
       library.remove("cuMemcpyBatchAsync_v2");
     }
@@ -251,7 +251,7 @@ public final class FakeCuda {
   }
 
   int cuMemGetAddressRange_v2(long base, long size, long pointer) {
-    return answer(
+    return inContext(
         "cuMemGetAddressRange_v2",
         () -> {
           FakeGpu.Allocation found = gpu.find(pointer, 1);

@@ -20,7 +20,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** Makes a C library out of an object: each method named like a C function, the prefix and a capital letter, is one, by an upcall stub. */
+/** Makes a C library out of an object: each method whose name matches a pattern is one, by an upcall stub. */
 final class FakeLibrary implements SymbolLookup {
   /** What a {@link MemorySegment} parameter stands for: 64 bytes by value, as IPC handles are. */
   private static final MemoryLayout HANDLE =
@@ -28,9 +28,9 @@ final class FakeLibrary implements SymbolLookup {
 
   private final Map<String, MemorySegment> symbols = new HashMap<>();
 
-  FakeLibrary(Object functions, MethodHandles.Lookup lookup, String prefix) {
+  FakeLibrary(Object functions, MethodHandles.Lookup lookup, String names) {
     for (Method method : functions.getClass().getDeclaredMethods()) {
-      if (method.getName().matches(prefix + "[A-Z].*") && !method.isSynthetic()) {
+      if (method.getName().matches(names) && !method.isSynthetic()) {
         symbols.put(method.getName(), stub(functions, lookup, method));
       }
     }
