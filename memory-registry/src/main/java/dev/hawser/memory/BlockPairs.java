@@ -339,6 +339,7 @@ public final class BlockPairs {
     private int[] at;
     private int run;
     private int rowLeft; // pieces of the innermost axis after this one
+    private int rowPieces;
     private long localStride;
     private long remoteStride;
     private long pieceLocal;
@@ -434,6 +435,46 @@ public final class BlockPairs {
       offset += length;
       position += length;
       return true;
+    }
+
+    /**
+     * Moves over the next bytes as {@link #next} does, and over whole pieces that follow them at even distances: a row of
+     * {@link #pieces()}, each of {@link #length()} bytes, the first at {@link #localAddress()} and {@link #remoteAddress()}.
+     * At most {@code maxBytes} in all.
+     *
+     * @return false at the end of the pairs
+     * @throws InvalidBlocksException if {@code maxBytes} is not positive
+     */
+    public boolean nextRow(long maxBytes) {
+      if (!next(maxBytes)) {
+        rowPieces = 0;
+        return false;
+      }
+      rowPieces = 1;
+      if (rowLeft > 0 && length == pieceLength) {
+        int more = (int) Math.min(rowLeft, (maxBytes - length) / pieceLength);
+        rowPieces += more;
+        rowLeft -= more;
+        pieceLocal += more * localStride;
+        pieceRemote += more * remoteStride;
+        position += more * pieceLength;
+      }
+      return true;
+    }
+
+    /** How many pieces {@link #nextRow} moved over. */
+    public int pieces() {
+      return rowPieces;
+    }
+
+    /** Bytes from one piece of the row to the next on the local side. */
+    public long localStride() {
+      return localStride;
+    }
+
+    /** Bytes from one piece of the row to the next on the remote side. */
+    public long remoteStride() {
+      return remoteStride;
     }
 
     /** The position of the byte behind those that {@link #next} moved over. */

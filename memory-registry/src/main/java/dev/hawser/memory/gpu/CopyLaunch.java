@@ -25,6 +25,22 @@ final class CopyLaunch {
   // for hawser_copy_runs
   int runs;
 
+  /** One that keeps what this one is now. */
+  CopyLaunch copy() {
+    CopyLaunch other = new CopyLaunch();
+    other.indexed = indexed;
+    other.items = items;
+    other.laneBits = laneBits;
+    other.tableBytes = tableBytes;
+    other.localBase = localBase;
+    other.remoteBase = remoteBase;
+    other.pieceBytes = pieceBytes;
+    other.itemsPerPiece = itemsPerPiece;
+    other.unitBits = unitBits;
+    other.runs = runs;
+    return other;
+  }
+
   /** Lanes for pieces of so many bytes: as few as take them in one round of 16 bytes each, at most a warp. */
   static int laneBits(long bytes) {
     return bytes <= 64 ? 2 : bytes <= 128 ? 3 : bytes <= 256 ? 4 : 5;

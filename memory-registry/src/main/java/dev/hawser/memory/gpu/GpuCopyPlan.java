@@ -57,27 +57,32 @@ public final class GpuCopyPlan implements AutoCloseable {
   }
 
   /** Collects a plan. */
-  static final class Builder {
+  static final class Builder implements CopyBatch.Target {
     private final GpuStream stream;
-    private final CopyRuns runs = new CopyRuns();
+    private final TableRing ring;
+    private final CopyBatch batch = new CopyBatch(this);
     private final List<Step> steps = new ArrayList<>();
     private final List<GpuBuffer> tables = new ArrayList<>();
-    private long[] large = new long[0];
+    private long[] large = new long[24];
+    private int largeEnd;
+    private long room;
 
-    Builder(GpuStream stream) {
+    Builder(GpuStream stream, TableRing ring) {
       this.stream = stream;
+      this.ring = ring;
     }
 
-    GpuCopyPlan build(BlockPairs pairs, TableRing ring) {
+    GpuCopyPlan build(BlockPairs pairs, long engineBytes) {
       boolean built = false;
       try {
         BlockPairs.Cursor cursor = pairs.cursor();
-        while (cursor.next(Long.MAX_VALUE)) {
-          add(cursor.localAddress(), cursor.remoteAddress(), cursor.length(), ring);
+        while (cursor.nextRow(Long.MAX_VALUE)) {
+          add(cursor, engineBytes);
         }
-        flush(ring);
+        batch.submit();
         built = true;
-        return new GpuCopyPlan(stream.gpu(), pairs.totalBytes(), List.copyOf(steps), List.copyOf(tables), large);
+        return new GpuCopyPlan(
+            stream.gpu(), pairs.totalBytes(), List.copyOf(steps), List.copyOf(tables), Arrays.copyOf(large, largeEnd));
       } finally {
         if (!built) {
           tables.forEach(GpuBuffer::close);
@@ -85,34 +90,49 @@ public final class GpuCopyPlan implements AutoCloseable {
       }
     }
 
-    private void add(long local, long remote, long bytes, TableRing ring) {
-      if (bytes >= GpuDeviceOps.ENGINE_BYTES) {
-        large = Arrays.copyOf(large, large.length + 3);
-        large[large.length - 3] = local;
-        large[large.length - 2] = remote;
-        large[large.length - 1] = bytes;
+    private void add(BlockPairs.Cursor cursor, long engineBytes) {
+      if (cursor.length() < engineBytes) {
+        batch.addRow(
+            cursor.localAddress(),
+            cursor.remoteAddress(),
+            cursor.localStride(),
+            cursor.remoteStride(),
+            cursor.length(),
+            cursor.pieces());
         return;
       }
-      if (runs.isFullFor(local, remote, bytes)) {
-        flush(ring);
+      for (int piece = 0; piece < cursor.pieces(); piece++) {
+        copy(
+            cursor.localAddress() + piece * cursor.localStride(),
+            cursor.remoteAddress() + piece * cursor.remoteStride(),
+            cursor.length());
       }
-      runs.add(local, remote, bytes);
     }
 
-    private void flush(TableRing ring) {
-      if (runs.isEmpty()) {
-        return;
-      }
-      CopyLaunch launch = new CopyLaunch();
-      runs.plan(launch);
-      long written = ring.take();
-      runs.write(launch, written);
+    @Override
+    public long room() {
+      room = ring.take();
+      return room;
+    }
+
+    @Override
+    public void launch(CopyLaunch launch) {
       GpuBuffer table = stream.gpu().allocate(launch.tableBytes);
       tables.add(table);
-      stream.copy(written, table.address(), launch.tableBytes);
+      stream.copy(room, table.address(), launch.tableBytes);
       ring.launched();
-      steps.add(new Step(launch, table.address()));
-      runs.clear();
+      steps.add(new Step(launch.copy(), table.address()));
+    }
+
+    @Override
+    public void copy(long local, long remote, long bytes) {
+      if (largeEnd == large.length) {
+        large = Arrays.copyOf(large, largeEnd * 2);
+      }
+      large[largeEnd] = local;
+      large[largeEnd + 1] = remote;
+      large[largeEnd + 2] = bytes;
+      largeEnd += 3;
     }
   }
 }

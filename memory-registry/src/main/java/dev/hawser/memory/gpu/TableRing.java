@@ -33,8 +33,8 @@ final class TableRing implements AutoCloseable {
     this.stream = stream;
     this.directBytes = directBytes;
     Gpu gpu = stream.gpu();
-    this.host = gpu.allocateHost((long) SLOTS * CopyRuns.TABLE_BYTES);
-    this.device = gpu.allocate((long) SLOTS * CopyRuns.TABLE_BYTES);
+    this.host = gpu.allocateHost((long) SLOTS * CopyBatch.TABLE_BYTES);
+    this.device = gpu.allocate((long) SLOTS * CopyBatch.TABLE_BYTES);
     for (int i = 0; i < SLOTS; i++) {
       done[i] = gpu.newEvent();
     }
@@ -46,18 +46,18 @@ final class TableRing implements AutoCloseable {
     if (used[slot] && !done[slot].isDone()) {
       done[slot].await(DEADLINE);
     }
-    return host.address() + (long) slot * CopyRuns.TABLE_BYTES;
+    return host.address() + (long) slot * CopyBatch.TABLE_BYTES;
   }
 
   /** Where the kernel finds the table that was written to the slot. */
   long publish(long bytes) {
-    long offset = (long) slot * CopyRuns.TABLE_BYTES;
+    long offset = (long) slot * CopyBatch.TABLE_BYTES;
     return bytes <= directBytes ? host.address() + offset : publishOnDevice(bytes);
   }
 
   /** As {@link #publish}, on the device whatever its size. */
   long publishOnDevice(long bytes) {
-    long offset = (long) slot * CopyRuns.TABLE_BYTES;
+    long offset = (long) slot * CopyBatch.TABLE_BYTES;
     stream.copy(host.address() + offset, device.address() + offset, bytes);
     return device.address() + offset;
   }

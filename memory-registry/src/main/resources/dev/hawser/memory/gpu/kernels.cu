@@ -69,8 +69,8 @@ __device__ __forceinline__ void copyBytes(const u8* from, u8* to, u32 bytes, u32
   }
 }
 
-// Pieces of one length at two bases plus indices: for each piece two 32-bit numbers of units, first of the local side, then
-// of the remote one. An item is at most itemBytes of one piece, copied by 1 << laneBits lanes.
+// Pieces of one length at two bases plus offsets: for each piece two signed 32-bit numbers of units, first of the local
+// side, then of the remote one. An item is at most itemBytes of one piece, copied by 1 << laneBits lanes.
 struct IndexedCopy {
   u64 table;
   u64 localBase;
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256) hawser_copy_indexed(IndexedCop
   u64 thread = (u64) blockIdx.x * blockDim.x + threadIdx.x;
   u64 step = ((u64) gridDim.x * blockDim.x) >> c.laneBits;
   u32 lane = (u32) thread & (lanes - 1);
-  const u32* table = reinterpret_cast<const u32*>(c.table);
+  const int* table = reinterpret_cast<const int*>(c.table);
   for (u64 item = thread >> c.laneBits; item < c.items; item += step) {
     u64 piece = item;
     u32 offset = 0;
@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(256) hawser_copy_indexed(IndexedCop
       piece = (u32) item / c.itemsPerPiece;
       offset = ((u32) item - (u32) piece * c.itemsPerPiece) * c.itemBytes;
     }
-    u8* local = reinterpret_cast<u8*>(c.localBase + ((u64) table[2 * piece] << c.unitBits) + offset);
-    u8* remote = reinterpret_cast<u8*>(c.remoteBase + ((u64) table[2 * piece + 1] << c.unitBits) + offset);
+    u8* local = reinterpret_cast<u8*>(c.localBase + (u64) ((i64) table[2 * piece] << c.unitBits) + offset);
+    u8* remote = reinterpret_cast<u8*>(c.remoteBase + (u64) ((i64) table[2 * piece + 1] << c.unitBits) + offset);
     u32 left = c.pieceBytes - offset;
     u32 bytes = left < c.itemBytes ? left : c.itemBytes;
     copyBytes(c.toRemote ? local : remote, c.toRemote ? remote : local, bytes, lane, lanes);

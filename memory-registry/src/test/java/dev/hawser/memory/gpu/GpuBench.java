@@ -41,7 +41,7 @@ final class GpuBench {
   private final Gpu gpu = Cuda.memory().gpu(0);
   private final GpuStream stream = gpu.newStream();
   private final GpuDeviceOps ops = GpuDeviceOps.on(stream);
-  private final GpuDeviceOps direct = GpuDeviceOps.on(stream, CopyRuns.TABLE_BYTES);
+  private final GpuDeviceOps direct = GpuDeviceOps.on(stream, CopyBatch.TABLE_BYTES);
   private final GpuDeviceOps indirect = GpuDeviceOps.on(stream, 0);
   private final GpuBuffer left = gpu.allocate(POOL);
   private final GpuBuffer right = gpu.allocate(POOL);
@@ -247,7 +247,7 @@ final class GpuBench {
 
   /** From which size on the copy engine is the better one. */
   private void engineOrKernel() {
-    for (long kib : new long[] {64, 256, 512, 1023, 2048, 8192}) {
+    for (long kib : new long[] {64, 256, 1024, 4096, 8192, 15 * 1024}) {
       long bytes = kib * 1024;
       int count = (int) (256 * MIB / bytes);
       int[] order = order(count, 3);
@@ -258,14 +258,8 @@ final class GpuBench {
               "kernel",
               () -> {
                 ops.begin(CopyDirection.LOCAL_TO_REMOTE);
-                // in parts that are below the limit for the copy engine
                 for (int i = 0; i < count; i++) {
-                  for (long done = 0; done < bytes; done += 512 * 1024) {
-                    ops.add(
-                        left.address() + order[i] * bytes + done,
-                        right.address() + i * bytes + done,
-                        Math.min(512 * 1024, bytes - done));
-                  }
+                  ops.add(left.address() + order[i] * bytes, right.address() + i * bytes, bytes);
                 }
                 ops.submit();
               }),

@@ -65,9 +65,8 @@ final class FakeKernels {
       if (!gpu.touch(table + 8 * piece, 8)) {
         return true;
       }
-      long local = a.get(ValueLayouts.LONG, 8) + ((ALL.get(JAVA_INT, table + 8 * piece) & 0xffff_ffffL) << unitBits);
-      long remote =
-          a.get(ValueLayouts.LONG, 16) + ((ALL.get(JAVA_INT, table + 8 * piece + 4) & 0xffff_ffffL) << unitBits);
+      long local = a.get(ValueLayouts.LONG, 8) + ((long) ALL.get(JAVA_INT, table + 8 * piece) << unitBits);
+      long remote = a.get(ValueLayouts.LONG, 16) + ((long) ALL.get(JAVA_INT, table + 8 * piece + 4) << unitBits);
       move(local + offset, remote + offset, Math.min(itemBytes, pieceBytes - offset), toRemote);
     }
     return true;
