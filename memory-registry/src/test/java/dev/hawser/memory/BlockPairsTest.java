@@ -244,6 +244,38 @@ class BlockPairsTest {
     return BlockList.concat(parts);
   }
 
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+  void rowsAreThePiecesInTheSameOrder(long seed) {
+    Random random = new Random(seed);
+    BlockList local =
+        BlockList.strided(1L << 40, new long[] {3, 5, 1 + random.nextInt(9)}, new long[] {100_000, -5000, 300}, 200);
+    BlockPairs pairs =
+        random.nextBoolean()
+            ? BlockPairs.packed(local, 1L << 41)
+            : BlockPairs.of(
+                local, random.ints(0, local.count()).limit(40).toArray(), local, random.ints(0, local.count()).limit(40)
+                    .toArray());
+    BlockPairs.Cursor rows = pairs.cursor();
+    BlockPairs.Cursor single = pairs.cursor();
+    while (rows.position() < pairs.totalBytes()) {
+      long limit = random.nextInt(3) == 0 ? 1L + random.nextInt(1000) : Long.MAX_VALUE;
+      long start = rows.position();
+      assertThat(rows.nextRow(limit)).isTrue();
+      long moved = rows.pieces() * rows.length();
+      assertThat(moved).isLessThanOrEqualTo(limit);
+      assertThat(rows.position()).isEqualTo(start + moved);
+      for (int piece = 0; piece < rows.pieces(); piece++) {
+        assertThat(single.next(rows.length())).isTrue();
+        assertThat(single.length()).isEqualTo(rows.length());
+        assertThat(single.localAddress()).isEqualTo(rows.localAddress() + piece * rows.localStride());
+        assertThat(single.remoteAddress()).isEqualTo(rows.remoteAddress() + piece * rows.remoteStride());
+      }
+    }
+    assertThat(rows.nextRow(1)).isFalse();
+    assertThat(rows.pieces()).isZero();
+  }
+
   /** Another list with blocks of the same lengths, sometimes of the same shape. */
   private static BlockList likeOf(BlockList list, Random random) {
     if (random.nextInt(3) == 0) {
