@@ -6,21 +6,36 @@
 package dev.hawser.engine.verbs;
 
 import dev.hawser.memory.Registration;
-import java.util.Optional;
+import dev.hawser.memory.cuda.Cuda;
+import dev.hawser.memory.gpu.DmaBuf;
+import dev.hawser.memory.gpu.GpuMemory;
+import dev.hawser.memory.hip.Hip;
 
 /** Gives memory of a GPU a descriptor by which a NIC can register it. */
 interface DmaBufExporter {
-  /** Exports nothing. */
-  DmaBufExporter NONE = registration -> Optional.empty();
-
-  /** The dma-buf behind a registration, for the caller to close; empty if it has none. */
-  Optional<DmaBuf> export(Registration registration);
+  /** By the drivers of this machine. */
+  DmaBufExporter DRIVERS = DmaBufExporter::byDriver;
 
   /**
-   * An open dma-buf.
+   * The dma-buf behind a registration.
    *
-   * @param fd its descriptor, the caller's to close
-   * @param offset where in it the registration begins, in bytes
+   * @return its descriptor, for the caller to close, and where in it the registration begins
+   * @throws RuntimeException if the driver exports none, with its reason
    */
-  record DmaBuf(int fd, long offset) {}
+  DmaBuf export(Registration registration);
+
+  private static DmaBuf byDriver(Registration registration) {
+    GpuMemory memory =
+        switch (registration.device().kind()) {
+          case CUDA -> Cuda.memory();
+          case HIP -> Hip.memory();
+          case HOST -> throw new IllegalArgumentException("the host's memory needs no dma-buf");
+        };
+    // Drivers export whole pages of the host.
+    long page = 4096;
+    long start = registration.address() & -page;
+    long end = (registration.address() + registration.length() + page - 1) & -page;
+    DmaBuf whole = memory.gpu(registration.device()).exportDmaBuf(start, end - start);
+    return new DmaBuf(whole.fd(), whole.offset() + registration.address() - start);
+  }
 }

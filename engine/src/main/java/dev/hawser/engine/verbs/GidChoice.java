@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 
 /** By which of its GIDs a port speaks to its peers. */
 final class GidChoice {
+  /** An address vector has a byte for it. */
+  private static final int MAX_INDEX = 255;
+
   private GidChoice() {}
 
   /**
@@ -36,7 +39,7 @@ final class GidChoice {
       return named;
     }
     GidAttributes best = null;
-    for (int i = 0; i < attributes.gids(); i++) {
+    for (int i = 0; i < Math.min(attributes.gids(), MAX_INDEX + 1); i++) {
       GidAttributes each = context.queryGid(port, i);
       if (!each.empty() && rank(each, attributes) > (best == null ? 0 : rank(best, attributes))) {
         best = each;

@@ -14,6 +14,7 @@ import dev.hawser.memory.RegionKeys;
 import dev.hawser.memory.Registration;
 import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.FileDescriptors;
+import dev.hawser.memory.gpu.DmaBuf;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -41,12 +42,7 @@ final class VerbsBinder implements RegionBinder {
     if (registration.device().isHost()) {
       return bind(registration, -1, 0);
     }
-    DmaBufExporter.DmaBuf buffer =
-        exporter
-            .export(registration)
-            .orElseThrow(
-                () -> new UnsupportedOperationException(
-                    "verbs needs a dma-buf of memory of " + registration.device() + ", and there is none for it"));
+    DmaBuf buffer = exporter.export(registration);
     try {
       return bind(registration, buffer.fd(), buffer.offset());
     } finally {

@@ -577,11 +577,14 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
         return;
       }
       streamOpen = false;
-      WaitSet set = waitSet;
-      if (set != null) {
-        set.remove(stream.fd());
+      try {
+        WaitSet set = waitSet;
+        if (set != null) {
+          set.remove(stream.fd());
+        }
+      } finally {
+        stream.close();
       }
-      stream.close();
     }
   }
 

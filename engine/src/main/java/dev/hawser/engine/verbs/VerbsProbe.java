@@ -57,7 +57,7 @@ final class VerbsProbe implements AutoCloseable {
     reasons.forEach(reason -> LOG.log(Level.INFO, "verbs: not used: {0}", reason));
     AsyncEvents events = new AsyncEvents(agent, devices, rails);
     VerbsTransport transport =
-        new VerbsTransport(devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.NONE), events);
+        new VerbsTransport(devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.DRIVERS), events);
     given = true;
     events.start();
     LOG.log(
@@ -77,7 +77,7 @@ final class VerbsProbe implements AutoCloseable {
   private void look(VerbsDevices list, VerbsDevices.Found found) {
     String name = found.name();
     if (!settings.devices().isEmpty() && settings.devices().stream().noneMatch(each -> names(each, name))) {
-      reasons.add(name + " is not among verbs.devices");
+      reasons.add(name + " is not among verbs.devices=" + String.join(",", settings.devices()));
       return;
     }
     if (found.transportType() == VerbsAbi.TransportType.IWARP) {
