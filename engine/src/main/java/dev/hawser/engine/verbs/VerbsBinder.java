@@ -74,7 +74,8 @@ final class VerbsBinder implements RegionBinder {
     long length = registration.length();
     long most = device.attributes().maxRegionBytes();
     long slice =
-        Long.compareUnsigned(most, settings.sliceBytes()) < 0 && most > 0 ? most & -4096L : settings.sliceBytes();
+        Long.compareUnsigned(most, settings.sliceBytes()) < 0 && most > 0 ? Math.max(4096, most & -4096L)
+            : settings.sliceBytes();
     int count = Math.toIntExact((length + slice - 1) / slice);
     long[] regions = new long[count];
     int[] localKeys = new int[count];
