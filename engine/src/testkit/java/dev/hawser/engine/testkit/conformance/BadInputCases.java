@@ -32,6 +32,7 @@ import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 /** One clear error, never a hang, never a byte where none belongs; and everything else goes on. */
@@ -205,6 +206,60 @@ interface BadInputCases extends Cases {
       }
       pair().link().awaitUp(Waits.PATIENCE);
       assertThat(pair().target().inbox().waiting()).isZero();
+    }
+  }
+
+  @Test
+  default void refusesLocalMemoryThatCannotBeUsed() {
+    try (Memory local = pair().local(PART);
+        Memory remote = pair().remote(PART);
+        Bystander bystander = new Bystander(pair())) {
+      Region part = local.part(0, PART, Access.LOCAL);
+      Transfer write = pair().link().prepare(Op.WRITE, plan(local, part, remote)).timeout(Waits.PATIENCE);
+      Ends.run(write);
+      part.close(Waits.PATIENCE);
+      remote.paint(seed());
+      mustNotUse(write);
+      remote.verify("written from a closed region");
+
+      // Memory that its owner may not write.
+      Region readOnly =
+          pair().initiator().registry().register(local.bytes().asReadOnly(), Access.REMOTE_READ);
+      try {
+        local.paint(seed());
+        remote.paint(seed());
+        assertThat(readOnly.writable()).isFalse();
+        mustNotUse(() -> pair().link().prepare(Op.READ, plan(local, readOnly, remote)).timeout(Waits.PATIENCE));
+        local.verify("read into memory that is read-only");
+        // To be sent, it is as good as any.
+        Copies.all(local, remote).expect(Op.WRITE);
+        Ends.run(pair().link().prepare(Op.WRITE, plan(local, readOnly, remote)).flush(true).timeout(Waits.PATIENCE));
+        remote.verify("written from memory that is read-only");
+      } finally {
+        Memory.awaitUnused(readOnly);
+        readOnly.close(Waits.PATIENCE);
+      }
+      bystander.goesOn();
+    }
+  }
+
+  private static TransferPlan plan(Memory local, Region region, Memory remote) {
+    return new TransferPlan(
+        BlockPairs.of(local.all(), remote.all()), new Region[] {region}, new RemoteRegion[] {remote.remote()});
+  }
+
+  private void mustNotUse(Transfer transfer) {
+    mustNotUse(() -> transfer);
+  }
+
+  private void mustNotUse(Supplier<Transfer> prepared) {
+    try {
+      Transfer transfer = prepared.get();
+      transfer.post();
+      Failed failed = Ends.failed(Waits.PATIENCE, transfer, pair().link(), Cause.LOCAL_ACCESS);
+      assertThat(failed.notified()).isEqualTo(Notified.NO);
+    } catch (IllegalArgumentException | IllegalStateException | LinkException e) {
+      assertThat(e).hasMessageContaining("region");
     }
   }
 

@@ -6,9 +6,11 @@
 package dev.hawser.engine.testkit.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.hawser.engine.GrantCheck;
 import dev.hawser.engine.Link;
+import dev.hawser.engine.LinkException;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.Transfer.RemoteState;
@@ -20,6 +22,8 @@ import dev.hawser.engine.TransferEnd.Failed;
 import dev.hawser.engine.TransferEnd.Notified;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.memory.Access;
+import dev.hawser.memory.Region;
+import dev.hawser.memory.RegionInUseException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -302,6 +306,94 @@ interface EndingCases extends Cases {
       Ends.underWay(read);
       words.bytes().set(word, 0, 8);
       Ends.failed(Waits.PATIENCE, read, pair().link(), Cause.STALE);
+    }
+  }
+
+  @Test
+  default void failsWhatIsUnderWayWhenTheLinkIsClosed() {
+    for (Op op : Op.values()) {
+      try (Pair pair = Pair.start(fixture());
+          Memory local = pair.local(LARGE);
+          Memory remote = pair.remote(LARGE)) {
+        Transfer transfer = pair.link().prepare(op, Copies.endless(local, remote.remote()));
+        transfer.timeout(Waits.PATIENCE).post();
+        Ends.underWay(transfer);
+        pair.link().close();
+        Ends.failed(Waits.MARGIN, transfer, pair.link(), Cause.CLOSED);
+        local.paint(seed());
+        local.watch("after the link was closed", Waits.WATCH);
+        local.awaitUnused();
+        // It says CLOSE: the target need not wait for its lease.
+        pair.target().inbox().awaitLost(pair.initiator().name(), Waits.MARGIN);
+        remote.paint(seed());
+        remote.watch("after the target was told that the session is over", Waits.WATCH);
+        assertThat(pair.link().state()).isEqualTo(Link.State.CLOSED);
+        assertThatThrownBy(transfer::post)
+            .isInstanceOf(LinkException.class)
+            .hasMessageContaining(pair.target().name());
+        pair.link().close();
+
+        // Nothing is held against the peer.
+        Link again = pair.initiator().engine().connect(pair.target().description());
+        again.awaitUp(Waits.PATIENCE);
+        Copies copies = Copies.all(local, remote);
+        copies.expect(op);
+        Ends.run(again.prepare(op, copies.plan()).timeout(Waits.PATIENCE).flush(op == Op.WRITE));
+        copies.verify("after the link was closed and made again");
+      }
+    }
+  }
+
+  @Test
+  default void failsWhatIsUnderWayWhenTheEngineIsClosed() {
+    for (Op op : Op.values()) {
+      try (Pair pair = Pair.start(fixture());
+          Memory local = pair.local(LARGE);
+          Memory remote = pair.remote(LARGE)) {
+        Transfer transfer = pair.link().prepare(op, Copies.endless(local, remote.remote()));
+        transfer.timeout(Waits.PATIENCE).post();
+        Ends.underWay(transfer);
+        pair.initiator().engine().close();
+        Ends.failed(Waits.MARGIN, transfer, pair.link(), Cause.CLOSED);
+        local.paint(seed());
+        local.watch("after the engine was closed", Waits.WATCH);
+        local.awaitUnused();
+        Inbox.Lost lost = pair.target().inbox().awaitLost(pair.initiator().name(), Waits.MARGIN);
+        assertThat(lost.peerEpoch()).isEqualTo(pair.initiator().engine().epoch());
+        remote.paint(seed());
+        remote.watch("after the target was told that its peer is gone", Waits.WATCH);
+        assertThatThrownBy(transfer::post).isInstanceOf(LinkException.class);
+        pair.initiator().engine().close();
+      }
+    }
+  }
+
+  @Test
+  default void closingALocalRegionWaitsForItsTransfers() {
+    try (Memory local = pair().local(LARGE);
+        Memory remote = pair().remote(LARGE)) {
+      Region part = local.part(0, LARGE, Access.LOCAL);
+      Transfer own = pair().link().prepare(Op.READ, Copies.endless(part, remote.remote())).timeout(Waits.PATIENCE);
+      own.post();
+      Ends.underWay(own);
+      boolean refused = false;
+      try {
+        part.close(Duration.ofMillis(100));
+      } catch (RegionInUseException e) {
+        refused = true;
+        own.cancel();
+      }
+      // Refused as long as it is used, or drained; then it is its owner's.
+      TransferEnd end = Ends.within(AgentSetup.DRAIN.plus(Waits.MARGIN), own);
+      if (refused) {
+        assertThat(end).isEqualTo(new Cancelled());
+      } else {
+        assertThat(end).isInstanceOfSatisfying(
+            Failed.class, failed -> assertThat(failed.cause()).isEqualTo(Cause.LOCAL_ACCESS));
+      }
+      assertThat(part.close(Waits.MARGIN).quarantined()).isFalse();
+      local.paint(seed());
+      local.watch("after its region was closed", Waits.WATCH);
     }
   }
 }

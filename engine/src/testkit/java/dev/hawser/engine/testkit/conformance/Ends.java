@@ -37,6 +37,7 @@ final class Ends {
 
   static void done(Transfer transfer) {
     assertThat(within(Waits.PATIENCE, transfer)).isEqualTo(new TransferEnd.Done());
+    assertThat(transfer.acknowledgedBytes()).as("acknowledged").isEqualTo(transfer.totalBytes());
   }
 
   static void run(Transfer transfer) {

@@ -275,8 +275,9 @@ interface NotificationCases extends Cases {
       assertThat(inbox.waiting()).isZero();
       held.getFirst().consumed();
       held.getFirst().consumed(); // idempotent: gives one credit, not two
+      // At once, and not with the next sign of life.
       Waits.until(
-          Waits.PATIENCE,
+          Duration.ofSeconds(1),
           () -> "one goes on for the credit that was given back",
           () -> waiting.stream().anyMatch(Transfer::poll));
       assertThat(waiting.stream().filter(Transfer::poll)).hasSize(1);

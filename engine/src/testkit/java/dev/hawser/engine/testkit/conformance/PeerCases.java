@@ -103,6 +103,35 @@ interface PeerCases extends Cases {
     }
   }
 
+  /** Both incarnations are alive, as when a newcomer took a name over: what the old link carries ends as PEER_RESTARTED. */
+  @Test
+  default void leavesTheOldIncarnationForTheNew() {
+    try (Pair pair = Pair.start(fixture());
+        Memory local = pair.local(BLOCK);
+        Memory remote = pair.remote(BLOCK)) {
+      Transfer transfer = pair.link().prepare(Op.WRITE, Copies.endless(local, remote.remote()));
+      transfer.timeout(Waits.PATIENCE).notification(new byte[] {1}).post();
+      Ends.underWay(transfer);
+      try (LiveAgent newer = LiveAgent.start(pair.target().setup().restarted(fixture().listen()))) {
+        Link link = pair.initiator().engine().connect(newer.description());
+        Failed failed = Ends.failed(Waits.MARGIN, transfer, pair.link(), Cause.PEER_RESTARTED);
+        assertThat(failed.message()).contains(pair.target().name());
+        local.awaitUnused();
+        link.awaitUp(Waits.PATIENCE);
+        try (Memory there = newer.memory(BLOCK, Access.REMOTE_READ_WRITE)) {
+          Copies copies = Copies.all(local, there);
+          copies.expect(Op.WRITE);
+          Ends.run(link.prepare(Op.WRITE, copies.plan()).timeout(Waits.PATIENCE).flush(true));
+          copies.verify("to the new incarnation");
+        }
+        // The old incarnation hears that the session is over, and has its memory back.
+        pair.target().inbox().awaitLost(pair.initiator().name(), Waits.MARGIN);
+        remote.paint(seed());
+        remote.watch("at the old incarnation", Waits.WATCH);
+      }
+    }
+  }
+
   @Test
   default void findsOutByItselfThatTheTargetRestarted() {
     try (Pair pair = Pair.start(fixture());
@@ -285,6 +314,45 @@ interface PeerCases extends Cases {
       assertThat(link.state()).isNotEqualTo(Link.State.UP);
     } finally {
       link.close();
+    }
+  }
+
+  @Test
+  default void revokeFencesAndTheLinkComesBack() {
+    try (Pair pair = Pair.start(fixture());
+        Memory local = pair.local(BLOCK);
+        Memory remote = pair.remote(BLOCK)) {
+      local.paint(seed());
+      Transfer transfer = pair.link().prepare(Op.WRITE, Copies.endless(local, remote.remote()));
+      for (int round = 1; round <= 3; round++) {
+        int losses = round;
+        transfer.timeout(Waits.PATIENCE).notification(new byte[] {1}).post();
+        Ends.underWay(transfer);
+        boolean fenced =
+            pair.target().engine().revoke(pair.initiator().name(), "the blocks are needed", Waits.PATIENCE);
+        assertThat(fenced).isTrue();
+        // Not a byte more, from the moment on at which it returned.
+        remote.paint(seed());
+        remote.watch("after its grant was revoked", Waits.WATCH);
+        Failed failed = Ends.failed(Waits.PATIENCE, transfer, pair.link(), Cause.SESSION_ENDED);
+        assertThat(failed.message()).contains(pair.target().name());
+        Waits.until("loss " + round, () -> pair.target().inbox().lost().size() == losses);
+        assertThat(pair.target().inbox().lost().getLast().reason()).contains("the blocks are needed");
+        remote.awaitUnused();
+        local.awaitUnused();
+
+        // A new session, without being asked.
+        pair.link().awaitUp(Waits.PATIENCE);
+        remote.paint(seed());
+        Copies copies = Copies.all(local, remote);
+        copies.expect(Op.WRITE);
+        Ends.run(pair.prepare(Op.WRITE, copies).flush(true));
+        copies.verify("in the session after");
+      }
+      assertThat(pair.target().inbox().waiting()).isZero();
+      assertThat(pair.target().engine().revoke("nobody-knows-me", "no reason", Waits.MARGIN))
+          .as("a peer without a session can reach nothing")
+          .isTrue();
     }
   }
 

@@ -170,8 +170,8 @@ interface PostingCases extends Cases {
       assertThat(transfer.end()).isNull();
       assertThat(transfer.id()).isZero();
       transfer.post();
-      Ends.done(transfer);
       assertThat(transfer.id()).isNotZero();
+      Ends.done(transfer);
       TransferEnd end = transfer.end();
       for (int i = 0; i < 10; i++) {
         assertThat(transfer.poll()).isTrue();

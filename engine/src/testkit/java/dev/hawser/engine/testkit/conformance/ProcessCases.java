@@ -12,6 +12,7 @@ import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.engine.TransferEnd.Failed;
 import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.memory.Access;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -75,6 +76,91 @@ interface ProcessCases extends Cases {
       read.verify("after its peer was killed");
       assertThat(here.inbox().waiting()).isZero();
       bystander.goesOn();
+    }
+  }
+
+  @Test
+  default void reportsATargetThatIsStopped() {
+    try (Child child = Child.start(fixture());
+        LiveAgent here = here();
+        Memory written = here.memory(OtherProcess.BYTES, Access.LOCAL);
+        Memory read = here.memory(OtherProcess.BYTES, Access.LOCAL)) {
+      Link link = here.engine().connect(child.card().peer());
+      link.awaitUp(Waits.PATIENCE);
+      Transfer write = move(Op.WRITE, link, written, child);
+      Transfer reading = move(Op.READ, link, read, child);
+      Ends.underWay(write);
+      Ends.underWay(reading);
+
+      child.stop();
+      lost(write, link);
+      lost(reading, link);
+      child.assertStopped();
+      written.awaitUnused();
+      read.awaitUnused();
+      read.paint(seed());
+      read.watch("while its peer is stopped", Waits.WATCH);
+
+      child.goOn();
+      read.watch("after its peer went on", Waits.WATCH.multipliedBy(3));
+      // The other side hears of it, and has its memory back, too.
+      child.tell("lost " + here.name(), "lost");
+      // Nothing is held against it.
+      link.awaitUp(Waits.PATIENCE);
+      TransferPlan once = Copies.repeated(written.region(), child.card().region(), 1);
+      Ends.run(link.prepare(Op.WRITE, once).timeout(Waits.PATIENCE).flush(true));
+      child.end();
+    }
+  }
+
+  @Test
+  default void reportsAnInitiatorThatIsStopped() {
+    try (Child child = Child.start(fixture());
+        LiveAgent here = here();
+        Memory lent = here.memory(OtherProcess.BYTES, Access.REMOTE_READ_WRITE);
+        Memory other = here.memory(OtherProcess.BYTES, Access.REMOTE_READ)) {
+      child.tell("move WRITE " + new Card(here.description(), lent.remote()).encode(), "moving");
+      child.tell("move READ " + new Card(here.description(), other.remote()).encode(), "moving");
+
+      child.stop();
+      if (fixture().mapped()) {
+        // It may be in the middle of a store: until it lets go, the target must not say that memory is free.
+        boolean fenced = here.engine().revoke(child.name(), "the blocks are needed", Duration.ofMillis(300));
+        assertThat(fenced || here.inbox().isLost(child.name()))
+            .as("a stopped process that stores by itself counts as fenced")
+            .isFalse();
+        Waits.during(
+            AgentSetup.SHORT_LEASE.multipliedBy(2),
+            () -> assertThat(here.inbox().isLost(child.name())).as("freed while its peer may still store").isFalse());
+        child.goOn();
+        here.inbox().awaitLost(child.name(), REPORTED);
+        lent.paint(seed());
+      } else {
+        here.inbox().awaitLost(child.name(), REPORTED);
+        child.assertStopped();
+        lent.paint(seed());
+        lent.awaitUnused();
+        lent.watch("while its peer is stopped", Waits.WATCH);
+        child.goOn();
+      }
+      lent.watch("after its peer went on", Waits.WATCH.multipliedBy(3));
+      lent.awaitUnused();
+      other.awaitUnused();
+      String ends = child.tell("ends", "ends");
+      assertThat(ends.split(" ", -1))
+          .hasSize(3)
+          .allMatch(
+              end -> end.equals("ends")
+                  || end.equals(Cause.SESSION_ENDED + ":" + here.name())
+                  || end.equals(Cause.PEER_LOST + ":" + here.name()));
+      lent.verify("after its peer has ended its transfers");
+      assertThat(here.inbox().waiting()).isZero();
+
+      // Nothing is held against it.
+      child.tell("move WRITE " + new Card(here.description(), lent.remote()).encode(), "moving");
+      child.kill();
+      here.inbox().awaitLosses(child.name(), 2, REPORTED);
+      lent.awaitUnused();
     }
   }
 }
