@@ -78,7 +78,8 @@ public interface Transfer {
 
   /**
    * Asks for the end. It follows within the drain time (20 ms), needs no peer, and is CANCELLED
-   * unless the point of no return had been passed.
+   * unless the point of no return had been passed: then it is DONE if the target still acknowledges,
+   * else FAILED ({@link TransferEnd.Cause#CANCELLED}, notified UNKNOWN).
    */
   void cancel();
 
@@ -89,7 +90,9 @@ public interface Transfer {
   /** What became of the last post at the target. */
   RemoteState remoteSettled();
 
-  /** The transfer's number within its link, new with every post; 0 before the first. */
+  /**
+   * The transfer's number within its link, new with every post and known when {@link #post} returns; 0 before the first.
+   */
   long id();
 
   /** Bytes of the plan. */
@@ -104,9 +107,12 @@ public interface Transfer {
     PENDING,
     /** Delivered once. */
     DELIVERED,
-    /** It will never be delivered, and no byte of it will land any more. */
+    /**
+     * It will never be delivered, and no byte of it will land any more: the target said so, or it is a WRITE of which
+     * nothing had left this side.
+     */
     ABORTED,
-    /** The target has forgotten: it restarted. */
+    /** Nobody can tell any more: the target restarted, or the link was closed here. */
     UNKNOWN,
     /** Nothing at the target depends on it: a READ, or a WRITE that ended DONE without commit. */
     NOT_APPLICABLE

@@ -75,6 +75,8 @@ public sealed interface TransferEnd {
     /** No notification credit until the deadline. */
     NOTIFICATION_BACKLOG,
     /** The link or the agent was closed here. */
-    CLOSED
+    CLOSED,
+    /** Cancelled behind the point of no return, and not acknowledged in time. */
+    CANCELLED
   }
 }

@@ -10,6 +10,8 @@ import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.CloseKind;
+import dev.hawser.engine.wire.MessageWriter;
 import dev.hawser.engine.wire.WireException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -30,11 +32,15 @@ final class InboundGeneration implements ConnectionEvents {
     FENCED
   }
 
+  private static final long CLOSE = 1;
+
   final PathKey key;
   final int session;
   final Connection connection;
   State state = State.OPEN;
   long lastProgress;
+  private boolean closeSaid;
+  private boolean closeHeard;
 
   /** Where the fence was asked for: the answer goes out on each, since requests may overtake each other. */
   final List<InboundGeneration> askedOn = new ArrayList<>(1);
@@ -48,9 +54,23 @@ final class InboundGeneration implements ConnectionEvents {
     this.connection = connection;
   }
 
+  /** Says CLOSE, once. */
+  void postClose(MessageWriter writer, CloseKind kind, String reason) {
+    if (!closeSaid && connection.postMessage(CLOSE, writer.close(session, kind, reason))) {
+      closeSaid = true;
+      connection.flushPosted();
+    }
+  }
+
+  /** True once the initiator has received CLOSE on this path. */
+  boolean isCloseHeard() {
+    return closeHeard;
+  }
+
   @Override
   public void completed(Connection from, long workId, WorkStatus status, long detail) {
-    // the target wants no completions: what it says is repeated or asked for again
+    // of what else the target says nothing is awaited: it is repeated or asked for again
+    closeHeard |= workId == CLOSE && status == WorkStatus.SUCCESS;
   }
 
   @Override

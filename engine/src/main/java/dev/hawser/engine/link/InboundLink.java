@@ -13,6 +13,7 @@ import dev.hawser.engine.bootstrap.Refusal;
 import dev.hawser.engine.bootstrap.Welcome;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
 import dev.hawser.engine.wire.MessageWriter;
@@ -20,7 +21,6 @@ import dev.hawser.engine.wire.TargetState;
 import dev.hawser.engine.wire.WireException;
 import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -43,6 +43,8 @@ public final class InboundLink {
     IDLE,
     /** A session is up. */
     ACTIVE,
+    /** We end it: CLOSE is on its way behind what was posted before, for the drain time at most. */
+    PARTING,
     /** The session is over and is being fenced, path by path. */
     LAPSING
   }
@@ -65,6 +67,8 @@ public final class InboundLink {
   private long initiatorEpoch;
   private int session;
   private String lapseReason = "";
+  private CloseKind partingKind = CloseKind.SESSION;
+  private long partingUntil;
   private boolean mentioned;
   private final List<InboundGeneration> generations = new ArrayList<>();
   private final List<InboundGeneration> strays = new ArrayList<>();
@@ -133,23 +137,19 @@ public final class InboundLink {
     tell(() -> join(hello, welcome, connection));
   }
 
-  /** Ends the session; {@code done} runs when it is completely fenced. */
-  public void end(String reason, Runnable done) {
+  /**
+   * Ends the session, after telling the initiator so; {@code done} runs when it is completely fenced.
+   *
+   * @param kind whether another session may follow
+   */
+  public void end(CloseKind kind, String reason, Runnable done) {
     tell(
         () -> {
           if (state == State.IDLE) {
             whenGone.add(done);
           } else {
             whenLapsed.add(done);
-            for (InboundGeneration g : generations) {
-              if (g.state == InboundGeneration.State.OPEN) {
-                g.connection.postMessage(
-                    0, writer.close(session, reason.getBytes(StandardCharsets.UTF_8)));
-                g.connection.flushPosted();
-                g.connection.poll(g);
-              }
-            }
-            lapse(reason);
+            part(kind, reason);
           }
         });
   }
@@ -204,6 +204,8 @@ public final class InboundLink {
           work++;
         }
       }
+    } else if (state == State.PARTING) {
+      work += lapseWhenHeard();
     } else if (state == State.LAPSING) {
       work += finishLapse();
     }
@@ -219,6 +221,7 @@ public final class InboundLink {
   public long nextTimer() {
     return switch (state) {
       case ACTIVE -> nextEvent;
+      case PARTING -> partingUntil;
       case LAPSING -> now + 1_000_000;
       case IDLE -> strays.isEmpty() ? now + settings.leaseNanos() : now + 1_000_000;
     };
@@ -248,28 +251,46 @@ public final class InboundLink {
     return true;
   }
 
+  /**
+   * The worker has ended: closes what is still open. What a mapped peer that was stopped may still write to stays in
+   * quarantine, until this process ends.
+   */
+  public void abandon() {
+    for (InboundGeneration g : generations) {
+      if (g.state != InboundGeneration.State.FENCED) {
+        g.connection.close();
+      }
+    }
+    generations.clear();
+    strays.forEach(g -> g.connection.close());
+    strays.clear();
+  }
+
   // ------------------------------------------------------------------ sessions
 
   private void decide(Hello hello, HelloReply reply) {
-    if (hello.initiatorEpoch() < initiatorEpoch) {
+    if (Long.compareUnsigned(hello.initiatorEpoch(), initiatorEpoch) < 0) {
       reply.refuse(
           new Refusal(
               Refusal.Code.SUPERSEDED,
-              "a newer incarnation of %s is known here: epoch %d, not %d"
-                  .formatted(initiator, initiatorEpoch, hello.initiatorEpoch())));
+              "a newer incarnation of %s is known here: epoch %s, not %s"
+                  .formatted(
+                      initiator,
+                      Long.toUnsignedString(initiatorEpoch),
+                      Long.toUnsignedString(hello.initiatorEpoch()))));
       return;
     }
-    boolean newEpoch = hello.initiatorEpoch() > initiatorEpoch;
+    boolean newEpoch = isNewEpoch(hello);
     // an older session than ours is a HELLO that was overtaken: it may join; 0 wants a new one
-    if (state == State.ACTIVE && (newEpoch || hello.session() == 0)) {
+    if (isUp() && (newEpoch || hello.session() == 0)) {
       lapse(
           newEpoch
-              ? "%s restarted with epoch %d".formatted(initiator, hello.initiatorEpoch())
+              ? initiator + " restarted with epoch " + Long.toUnsignedString(hello.initiatorEpoch())
               : initiator + " began a new session");
     }
-    if (state == State.LAPSING && !rules.answerHelloBeforeFenced()) {
+    if ((state == State.LAPSING || state == State.PARTING) && !rules.answerHelloBeforeFenced()) {
       if (waiting.size() == MAX_WAITING) {
-        reply.refuse(new Refusal(Refusal.Code.FENCING, "the last session is still being fenced: " + lapseReason));
+        reply.refuse(new Refusal(Refusal.Code.FENCING, "the last session is still being fenced"));
         return;
       }
       waiting.add(new Waiting(hello, reply));
@@ -278,12 +299,16 @@ public final class InboundLink {
     answer(hello, reply);
   }
 
+  private boolean isNewEpoch(Hello hello) {
+    return Long.compareUnsigned(hello.initiatorEpoch(), initiatorEpoch) > 0;
+  }
+
   private void answer(Hello hello, HelloReply reply) {
-    if (hello.initiatorEpoch() < initiatorEpoch) {
+    if (Long.compareUnsigned(hello.initiatorEpoch(), initiatorEpoch) < 0) {
       decide(hello, reply);
       return;
     }
-    if (hello.initiatorEpoch() > initiatorEpoch) {
+    if (isNewEpoch(hello)) {
       initiatorEpoch = hello.initiatorEpoch();
       window = new TransferWindow<>(hello.firstTransfer());
       session = 0;
@@ -327,7 +352,8 @@ public final class InboundLink {
             || hello.initiatorEpoch() != initiatorEpoch
             || fenced.contains(hello.key().packed());
     if (late) {
-      connection.abort();
+      g.postClose(writer, CloseKind.SESSION, lapseReason);
+      connection.abort(); // nothing of it may land: whether the word comes through or not
       g.state = InboundGeneration.State.FENCING;
       strays.add(g);
       return;
@@ -351,9 +377,40 @@ public final class InboundLink {
     return work;
   }
 
+  private void part(CloseKind kind, String reason) {
+    if (state != State.ACTIVE) {
+      return;
+    }
+    state = State.PARTING;
+    partingKind = kind;
+    lapseReason = reason;
+    partingUntil = now + settings.drainNanos();
+  }
+
+  /** Lapses as soon as the initiator has received CLOSE on every path that is left, or when the drain time is over. */
+  private int lapseWhenHeard() {
+    boolean heard = true;
+    for (int i = 0; i < generations.size(); i++) {
+      InboundGeneration g = generations.get(i);
+      if (g.state == InboundGeneration.State.OPEN) {
+        g.postClose(writer, partingKind, lapseReason);
+        heard &= g.isCloseHeard();
+      }
+    }
+    if (!heard && now - partingUntil < 0) {
+      return 0;
+    }
+    lapse(lapseReason);
+    return 1;
+  }
+
+  private boolean isUp() {
+    return state == State.ACTIVE || state == State.PARTING;
+  }
+
   /** The session ends by our own decision: everything of it is fenced before anyone is told. */
   private void lapse(String reason) {
-    if (state != State.ACTIVE) {
+    if (!isUp()) {
       return;
     }
     state = State.LAPSING;
@@ -386,7 +443,7 @@ public final class InboundLink {
     List<Waiting> answered = List.copyOf(waiting);
     waiting.clear();
     for (Waiting w : answered) {
-      if (state == State.ACTIVE && w.hello().initiatorEpoch() > initiatorEpoch) {
+      if (state == State.ACTIVE && isNewEpoch(w.hello())) {
         decide(w.hello(), w.reply());
       } else {
         answer(w.hello(), w.reply());
@@ -443,7 +500,7 @@ public final class InboundLink {
         } else {
           strays.add(g); // only a planted fault leaves it undrained
         }
-        if (state == State.ACTIVE) {
+        if (isUp()) {
           generations.remove(i);
         }
         completeAll();

@@ -82,13 +82,12 @@ final class Initiation {
       if (!t.inQueue) {
         t.inQueue = true;
         t.queued();
-        queued.add(t);
+        enqueue(t);
         deadlineAt(t.deadline);
       }
       if (t.cancelRequested()) {
         queued.remove(t);
-        t.inQueue = false;
-        t.finish(new TransferEnd.Cancelled(), RemoteState.NOT_APPLICABLE);
+        endQueued(t, new TransferEnd.Cancelled());
       } else if (link.isClosed()) {
         queued.remove(t);
         failQueued(t, Cause.CLOSED, "the link to " + link.peer() + " is closed");
@@ -100,20 +99,42 @@ final class Initiation {
     }
   }
 
+  /** In the order of their numbers as far as it matters: the lowest one holds the window, and must not wait behind it. */
+  private void enqueue(TransferState t) {
+    TransferState first = queued.peekFirst();
+    if (first != null && t.id() - first.id() < 0) {
+      queued.addFirst(t);
+    } else {
+      queued.addLast(t);
+    }
+  }
+
   private void failQueued(TransferState t, Cause cause, String why) {
+    endQueued(t, link.failure(cause, why, null, null, -1, Notified.NO));
+  }
+
+  private void endQueued(TransferState t, TransferEnd end) {
     t.inQueue = false;
-    t.finish(
-        link.failure(cause, why, null, null, -1, Notified.NO), RemoteState.NOT_APPLICABLE);
+    link.window().close(t.id());
+    t.finish(end, neverAtTarget(t));
+  }
+
+  /**
+   * Of what ended before anything of it left this side: no byte of a WRITE will ever land, as if the target had aborted
+   * it, whether or not it had been begun; of a READ nothing is ever at the target.
+   */
+  private static RemoteState neverAtTarget(TransferState t) {
+    return t.op == DataRequest.Op.WRITE ? RemoteState.ABORTED : RemoteState.NOT_APPLICABLE;
   }
 
   private void beginQueued() {
     while (!queued.isEmpty()
         && link.upCount() > 0
-        && !link.window().isTooFar(link.nextTransferNumber())) {
+        && !link.window().isTooFar(queued.element().id())) {
       TransferState t = queued.remove();
       t.inQueue = false;
       t.begun = true;
-      t.begin(link.takeTransferNumber(), link.session());
+      t.begin(link.session());
       link.window().put(t.id(), t);
       t.activeIndex = active.size();
       active.add(t);
@@ -838,7 +859,7 @@ final class Initiation {
         t,
         link.failure(
             Cause.SESSION_ENDED,
-            t + ": the peer ended the session (its link lease lapsed, or a grant was revoked)",
+            t + ": " + link.sessionEnd(),
             null,
             null,
             -1,
@@ -885,7 +906,6 @@ final class Initiation {
   }
 
   private void failWhatHolds(TransferState t) {
-    scratchList.clear();
     PathFault why = new PathFault(PathFault.Kind.ABORTED, "drained for the end of " + t);
     for (PathGeneration g : List.copyOf(link.live())) {
       boolean flush =
@@ -914,9 +934,12 @@ final class Initiation {
         cause == null && notified == Notified.NO
             ? new TransferEnd.Cancelled()
             : link.failure(
-                cause == null ? Cause.CLOSED : cause,
+                cause == null ? Cause.CANCELLED : cause,
                 cause == null
-                    ? t + ": cancelled behind the point of no return; it may have been delivered"
+                    ? t
+                        + ": cancelled behind the point of no return, and "
+                        + link.peer()
+                        + " did not acknowledge in time: it may have been delivered, remoteSettled() will tell"
                     : t.closeMessage,
                 t.closeRail,
                 t.closePath,
@@ -924,9 +947,9 @@ final class Initiation {
                 notified);
     boolean owed = (t.op == DataRequest.Op.WRITE && !t.carried.isEmpty()) || posted;
     if (!owed) {
-      end(t, end, RemoteState.NOT_APPLICABLE);
-    } else if (t.closeCause == Cause.PEER_RESTARTED) {
-      end(t, end, RemoteState.UNKNOWN);
+      end(t, end, neverAtTarget(t));
+    } else if (t.closeCause == Cause.PEER_RESTARTED || link.isClosed()) {
+      end(t, end, RemoteState.UNKNOWN); // nobody will answer, or be asked
     } else {
       link.settlements().abort(t);
       endUnsettled(t, end);
@@ -936,6 +959,8 @@ final class Initiation {
   private void done(TransferState t) {
     if (t.recordPosted && t.deliveredSaid) {
       end(t, TransferEnd.Done.DONE, RemoteState.DELIVERED);
+    } else if (t.recordPosted && link.isClosed()) {
+      end(t, TransferEnd.Done.DONE, RemoteState.UNKNOWN);
     } else if (t.recordPosted) {
       link.settlements().awaitDelivered(t);
       endUnsettled(t, TransferEnd.Done.DONE);
@@ -945,8 +970,7 @@ final class Initiation {
   }
 
   private void end(TransferState t, TransferEnd end, RemoteState remote) {
-    link.window().remove(t.id());
-    link.window().closeEmpty();
+    link.window().close(t.id());
     forget(t);
     t.finish(end, remote);
   }

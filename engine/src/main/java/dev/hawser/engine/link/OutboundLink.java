@@ -25,6 +25,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
 import dev.hawser.engine.wire.MessageWriter;
@@ -32,13 +33,13 @@ import dev.hawser.engine.wire.WireException;
 import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -52,8 +53,6 @@ import org.jspecify.annotations.Nullable;
  * after the end is {@link Settlements}'.
  */
 public final class OutboundLink implements Link {
-  private static final byte[] CLOSING = "the agent closes".getBytes(StandardCharsets.UTF_8);
-
   private final LinkHost host;
   private final LinkSettings settings;
   private final InitiatorRules rules;
@@ -81,7 +80,8 @@ public final class OutboundLink implements Link {
 
   private int session;
   private boolean sessionOpening;
-  private long nextTransfer;
+  private String sessionEnd = "";
+  private final AtomicLong nextTransfer;
   private final Initiation initiation;
   private final Settlements settlements;
   private final TransferWindow<Object> window;
@@ -139,8 +139,8 @@ public final class OutboundLink implements Link {
     this.peer = peer;
     this.tiers = List.copyOf(tiers);
     this.unused.putAll(unreachable);
-    this.nextTransfer = settings.firstTransfer();
-    this.window = new TransferWindow<>(nextTransfer);
+    this.nextTransfer = new AtomicLong(settings.firstTransfer());
+    this.window = new TransferWindow<>(settings.firstTransfer());
     this.now = host.nanoTime();
     this.lastHeard = now;
     this.nextHeartbeat = now;
@@ -270,24 +270,42 @@ public final class OutboundLink implements Link {
 
   @Override
   public void close() {
-    tell(() -> closeNow(State.CLOSED, Cause.CLOSED, "the link was closed here"));
+    beginClose(CloseKind.SESSION, "the link was closed here");
+    awaitGone();
+  }
+
+  /** Begins what {@link #close} does; {@link #isGone} says when it is done. Any thread. */
+  public void beginClose(CloseKind kind, String why) {
+    tell(() -> part(State.CLOSED, Cause.CLOSED, kind, why));
+  }
+
+  /** Waits until nothing is held any more, for a second beyond the drain time. Any thread. */
+  public void awaitGone() {
     waitFor(this::isGone, 2 * settings.drainNanos() + 1_000_000_000L);
   }
 
   /** The owner's work threw: nothing of it can be trusted any more. Owner only. */
   public void crashed(RuntimeException cause) {
     host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an internal error: " + cause);
-    closeNow(State.CLOSED, Cause.CLOSED, "internal error: " + cause);
+    part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, "internal error: " + cause);
+    leave();
   }
 
   /** Fails everything because a newer incarnation of the peer is known. Any thread. */
   public void supersede(long newEpoch) {
     tell(
-        () -> closeNow(
+        () -> part(
             State.REFUSED,
             Cause.PEER_RESTARTED,
+            CloseKind.SESSION,
             "%s restarted: epoch %d is over, %d is known"
                 .formatted(peer.name(), peer.epoch(), newEpoch)));
+  }
+
+  /** The worker has ended: closes what is still open. Transfers that are under way stay so. */
+  public void abandon() {
+    live.forEach(g -> g.connection.close());
+    live.clear();
   }
 
   private volatile boolean gone;
@@ -399,7 +417,10 @@ public final class OutboundLink implements Link {
     }
     work += settlements.drive();
     work += driveFences();
-    if (isClosed() && live.isEmpty() && !isOpening()) {
+    if (parting) {
+      work += partWhenHeard();
+    }
+    if (isClosed() && !parting && live.isEmpty() && !isOpening()) {
       gone = true;
     }
     return work;
@@ -420,7 +441,7 @@ public final class OutboundLink implements Link {
 
   /** True if something is under way that needs the owner now and then. */
   public boolean isBusy() {
-    return !mailbox.isEmpty() || initiation.isBusy() || !settlements.isIdle() || !dead.isEmpty();
+    return !mailbox.isEmpty() || parting || initiation.isBusy() || !settlements.isIdle() || !dead.isEmpty();
   }
 
   /** Asks every connection to wake the owner; false if one has something already. */
@@ -476,6 +497,9 @@ public final class OutboundLink implements Link {
         next = earlier(next, lease);
       }
     }
+    if (parting) {
+      next = earlier(next, partingUntil);
+    }
     next = earlier(next, initiation.checkDeadlines());
     nextEvent = next;
     return work;
@@ -525,7 +549,7 @@ public final class OutboundLink implements Link {
     for (PathGeneration g : List.copyOf(live)) {
       fail(g, new PathFault(PathFault.Kind.TIMED_OUT, "the peer is silent"));
     }
-    sessionOver();
+    sessionOver(why);
     initiation.endAll(Cause.PEER_LOST, why);
   }
 
@@ -577,7 +601,7 @@ public final class OutboundLink implements Link {
             peer.name(),
             peer.epoch(),
             asked,
-            nextTransfer,
+            window.base(),
             new PathKey(p.id, p.nextGeneration++),
             p.tier.transport(),
             p.route.remote());
@@ -630,7 +654,7 @@ public final class OutboundLink implements Link {
       for (PathGeneration g : List.copyOf(live)) {
         fail(g, new PathFault(PathFault.Kind.ABORTED, "the peer ended the session"));
       }
-      sessionOver();
+      sessionOver(peer.name() + " ended the session, since it had not heard of us in time or revoked a grant");
     }
     boolean fresh = session != welcome.session();
     session = welcome.session();
@@ -663,14 +687,15 @@ public final class OutboundLink implements Link {
     p.lastFault = "refused: " + refusal.message();
     switch (refusal.code()) {
       case WRONG_AGENT ->
-        closeNow(
+        part(
             State.REFUSED,
             Cause.PEER_RESTARTED,
+            CloseKind.SESSION,
             "%s is not there under epoch %d any more: %s"
                 .formatted(peer.name(), peer.epoch(), refusal.message()));
       case VERSION, AUTHENTICATION, SUPERSEDED ->
-        closeNow(
-            State.REFUSED, Cause.REFUSED, peer.name() + " refused: " + refusal.message());
+        part(
+            State.REFUSED, Cause.REFUSED, CloseKind.SESSION, peer.name() + " refused: " + refusal.message());
       case CLOSING -> {
         initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
         notOpened(p, p.lastFault);
@@ -764,7 +789,7 @@ public final class OutboundLink implements Link {
       p.current = null;
       p.reopenAt = now + (fault.kind() == PathFault.Kind.ABORTED ? 0 : settings.reopenMinNanos());
     }
-    if (fault.kind() != PathFault.Kind.ABORTED) {
+    if (fault.kind() != PathFault.Kind.ABORTED && !isClosed()) {
       host.log(Level.INFO, "%s to %s failed: %s".formatted(g, peer.name(), fault));
     }
     g.connection.abort();
@@ -850,8 +875,9 @@ public final class OutboundLink implements Link {
    * The session is over, by the target's word or by our own: nothing of it is replayed. Its
    * generations are all failed already.
    */
-  private void sessionOver() {
+  private void sessionOver(String why) {
     session = 0;
+    sessionEnd = why;
     sessionOpening = false;
     initiation.sessionOver();
     settlements.sessionOver();
@@ -862,25 +888,52 @@ public final class OutboundLink implements Link {
     dead.clear();
   }
 
-  private void closeNow(State how, Cause cause, String why) {
-    if (state == State.CLOSED || state == State.REFUSED) {
+  // ------------------------------------------------------------------ parting
+
+  /** CLOSE is on its way behind what was posted before; the paths stand until it was received, for the drain time. */
+  private boolean parting;
+
+  private long partingUntil;
+  private CloseKind partingKind = CloseKind.SESSION;
+
+  private void part(State how, Cause cause, CloseKind kind, String why) {
+    if (isClosed()) {
       return;
     }
     state = how;
     stateReason = why;
-    for (PathGeneration g : List.copyOf(live)) {
-      if (g.isUp()) {
-        g.connection.postMessage(0, writer.close(session, CLOSING));
-        g.connection.flushPosted();
-        g.connection.poll(g);
-        fail(g, new PathFault(PathFault.Kind.ABORTED, why));
-      }
-    }
-    sessionOver();
     if (how == State.REFUSED) {
       host.log(Level.WARNING, why);
     }
     initiation.endAll(cause, why);
+    parting = true;
+    partingKind = kind;
+    partingUntil = now + settings.drainNanos();
+    timerAt(partingUntil);
+  }
+
+  private int partWhenHeard() {
+    boolean heard = true;
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp()) {
+        g.postClose(partingKind, stateReason);
+        heard &= g.isCloseHeard();
+      }
+    }
+    if (!heard && now - partingUntil < 0) {
+      return 0;
+    }
+    leave();
+    return 1;
+  }
+
+  private void leave() {
+    parting = false;
+    for (PathGeneration g : List.copyOf(live)) {
+      fail(g, new PathFault(PathFault.Kind.ABORTED, stateReason));
+    }
+    sessionOver(stateReason);
     settlements.forgetAll();
   }
 
@@ -912,17 +965,31 @@ public final class OutboundLink implements Link {
           initiation.state(reader.transfer(), reader.state());
         }
       }
-      case CLOSE -> {
-        String why = peer.name() + " closed: " + reader.reason();
-        for (PathGeneration each : List.copyOf(live)) {
-          fail(each, new PathFault(PathFault.Kind.RESET, why));
-        }
-        sessionOver();
-        initiation.endAll(Cause.PEER_LOST, why);
-      }
+      case CLOSE -> closed(reader.closeKind(), reader.reason());
       default ->
         throw new WireException(type + " arrived at the initiator");
     }
+  }
+
+  /** The peer parts, in good order: its paths do not fail. */
+  private void closed(CloseKind kind, String reason) {
+    String why = peer.name() + (kind == CloseKind.AGENT ? " closed: " : " ended the session: ") + reason;
+    if (!isClosed()) {
+      host.log(Level.INFO, why);
+    }
+    for (PathGeneration each : List.copyOf(live)) {
+      fail(each, new PathFault(PathFault.Kind.ABORTED, why));
+      each.path.reopenAt = now + settings.reopenMinNanos();
+    }
+    sessionOver(why);
+    if (kind == CloseKind.AGENT) {
+      initiation.endAll(Cause.PEER_LOST, why);
+    }
+  }
+
+  /** Why the last session ended. */
+  String sessionEnd() {
+    return sessionEnd;
   }
 
   void commitAcknowledged(PathGeneration g, long number, WorkStatus status) {
@@ -972,12 +1039,14 @@ public final class OutboundLink implements Link {
     return settlements;
   }
 
+  /** Any thread. */
   long takeTransferNumber() {
-    return nextTransfer++;
+    return nextTransfer.getAndIncrement();
   }
 
-  long nextTransferNumber() {
-    return nextTransfer;
+  /** The number of the next post; a link that follows this one to the same target goes on from here. Any thread. */
+  public long nextTransferNumber() {
+    return nextTransfer.get();
   }
 
   boolean isClosed() {

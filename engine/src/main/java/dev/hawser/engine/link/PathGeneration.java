@@ -11,6 +11,7 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.WireException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,7 @@ final class PathGeneration implements ConnectionEvents {
   private static final long ABORT_FLUSH = 3;
   private static final long RECORD = 4;
   private static final long GRANT = 5;
+  private static final long CLOSE = 6;
 
   final Path path;
   final PathKey key;
@@ -58,6 +60,11 @@ final class PathGeneration implements ConnectionEvents {
   long lastProgress;
   long lastProgressAt;
   long bytesInFlight;
+
+  /** Whether CLOSE was posted here, and whether the target has received it. */
+  private boolean closeSaid;
+
+  private boolean closeHeard;
 
   /** Where our FENCE for this dead generation was sent; null if it must be sent. */
   @Nullable
@@ -157,6 +164,19 @@ final class PathGeneration implements ConnectionEvents {
     return true;
   }
 
+  /** Says CLOSE, once; the target receives it behind everything posted before. */
+  void postClose(CloseKind kind, String reason) {
+    if (!closeSaid && connection.postMessage(workId(CLOSE, 0), link.writer.close(session, kind, reason))) {
+      closeSaid = true;
+      connection.flushPosted();
+    }
+  }
+
+  /** True once the target has received CLOSE on this path. */
+  boolean isCloseHeard() {
+    return closeHeard;
+  }
+
   boolean postRecord(TransferState transfer, ByteBuffer record) {
     return connection.postMessage(workId(RECORD, transfer.id()), record);
   }
@@ -251,6 +271,7 @@ final class PathGeneration implements ConnectionEvents {
       case (int) COMMIT -> link.commitAcknowledged(this, argument, status);
       case (int) RECORD -> link.recordAcknowledged(this, argument, status);
       case (int) GRANT -> link.generationRead(argument, status);
+      case (int) CLOSE -> closeHeard |= status == WorkStatus.SUCCESS;
       default -> {
         // the flush of an ABORT: the target answers with STATE
       }

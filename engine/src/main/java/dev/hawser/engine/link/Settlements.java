@@ -63,7 +63,6 @@ final class Settlements {
     s.transfer = t.id();
     s.kind = kind;
     s.handle = t;
-    s.handlePost = t.posts;
     s.requestId = t.requestIdBytes();
     s.carried.setTo(t.carried);
     s.charged = t.charged;
@@ -171,11 +170,10 @@ final class Settlements {
 
   private void close(Settling s, RemoteState remote) {
     open.remove(s);
-    link.window().remove(s.transfer);
-    link.window().closeEmpty();
+    link.window().close(s.transfer);
     TransferState handle = s.handle;
-    if (handle != null && handle.posts == s.handlePost) {
-      handle.remote(remote);
+    if (handle != null) {
+      handle.settle(s.transfer, remote);
     }
     s.reset();
     pool.add(s);

@@ -23,11 +23,10 @@ final class Settling {
   long transfer;
   Kind kind = Kind.AWAIT_DELIVERED;
 
-  /** The handle that still wants to know, unless it was posted again meanwhile. */
+  /** The handle that still wants to know; it knows whether it was posted again meanwhile. */
   @Nullable
   TransferState handle;
 
-  long handlePost;
   byte[] requestId = TransferState.NO_BYTES;
 
   /** Generations that carried data and whose flush the target must have seen. */

@@ -56,12 +56,16 @@ final class TransferState implements Transfer {
 
   private static final VarHandle STATUS;
   private static final VarHandle ACKED;
+  private static final VarHandle SETTLED;
+  private static final RemoteState[] REMOTE_STATES = RemoteState.values();
+  private static final int SETTLED_BITS = 3;
 
   static {
     try {
       STATUS =
           MethodHandles.lookup().findVarHandle(TransferState.class, "status", int.class);
       ACKED = MethodHandles.lookup().findVarHandle(TransferState.class, "acked", long.class);
+      SETTLED = MethodHandles.lookup().findVarHandle(TransferState.class, "settled", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -87,16 +91,18 @@ final class TransferState implements Transfer {
   private volatile int status = IDLE;
   private volatile boolean cancelRequested;
   private volatile @Nullable TransferEnd end;
-  private volatile RemoteState remote = RemoteState.NOT_APPLICABLE;
   private volatile int waiters;
   private final Object endMonitor = new Object();
   private volatile long id;
+
+  /** What became of which post at the target: a late word about one must not be taken for the next one's. */
+  private volatile long settled = RemoteState.NOT_APPLICABLE.ordinal();
+
   private long acked;
   private long postedAt;
 
   // ---- the owner's
   Phase phase = Phase.QUEUED;
-  long posts;
   long deadline;
   int nextChunk;
   long claimed;
@@ -282,7 +288,9 @@ final class TransferState implements Transfer {
     retainLocalRegions(now);
     cancelRequested = false;
     end = null;
-    remote = RemoteState.PENDING;
+    long number = link.takeTransferNumber();
+    id = number;
+    settled = settled(number, RemoteState.PENDING);
     acked = 0;
     postedAt = link.hostNow();
   }
@@ -343,7 +351,11 @@ final class TransferState implements Transfer {
 
   @Override
   public RemoteState remoteSettled() {
-    return remote;
+    return REMOTE_STATES[(int) settled & (1 << SETTLED_BITS) - 1];
+  }
+
+  private static long settled(long number, RemoteState state) {
+    return number << SETTLED_BITS | state.ordinal();
   }
 
   @Override
@@ -364,9 +376,7 @@ final class TransferState implements Transfer {
   // ------------------------------------------------------------------ the owner's
 
   /** Begins a post: everything of the last one is forgotten. */
-  void begin(long newId, int inSession) {
-    id = newId;
-    posts++;
+  void begin(int inSession) {
     phase = Phase.DATA;
     session = inSession;
     nextChunk = 0;
@@ -570,14 +580,19 @@ final class TransferState implements Transfer {
     }
   }
 
-  void remote(RemoteState state) {
-    remote = state;
+  /** The target's word about one post; nothing if it was posted again meanwhile. */
+  void settle(long number, RemoteState state) {
+    SETTLED.compareAndSet(this, settled(number, RemoteState.PENDING), settled(number, state));
   }
+
 
   /** The end: hands the transfer back to the user. Nothing of it is touched afterwards. */
   void finish(TransferEnd newEnd, RemoteState newRemote) {
     releaseLocalRegions(plan.localRegions());
-    remote = newRemote;
+    if (newEnd instanceof TransferEnd.Done) {
+      ACKED.setOpaque(this, plan.totalBytes()); // also if the target's answer was faster than the acknowledgements, or lived longer
+    }
+    settled = settled(id, newRemote);
     end = newEnd;
     status = ENDED;
     Consumer<Transfer> listener = callback;

@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * lowest one that is still of interest. Numbers are u64 and compared modulo 2⁶⁴.
  */
 final class TransferWindow<T> {
+  private static final Object CLOSED = new Object();
+
   /** The most numbers that a window spans. */
   static final int MAX_SPAN = 1 << 20;
 
@@ -54,7 +56,8 @@ final class TransferWindow<T> {
     if (number - base < 0 || number - end >= 0) {
       return null;
     }
-    return (T) slots[index(number)];
+    Object entry = slots[index(number)];
+    return entry == CLOSED ? null : (T) entry;
   }
 
   /** Stores an entry at an open number. */
@@ -63,6 +66,10 @@ final class TransferWindow<T> {
       throw new IllegalArgumentException(
           "transfer " + number + " is outside of the window from " + base);
     }
+    store(number, entry);
+  }
+
+  private void store(long number, Object entry) {
     while (number - base >= slots.length) {
       grow();
     }
@@ -79,12 +86,19 @@ final class TransferWindow<T> {
     }
   }
 
-  /** Closes everything at the bottom that has no entry; returns the new base. */
-  long closeEmpty() {
-    while (base != end && slots[index(base)] == null) {
+  /**
+   * Closes one number, whether or not it had an entry. The base passes over numbers that are closed, and waits for those
+   * that were given out and have no entry yet.
+   */
+  void close(long number) {
+    if (isClosed(number)) {
+      return;
+    }
+    store(number, CLOSED);
+    while (base != end && slots[index(base)] == CLOSED) {
+      slots[index(base)] = null;
       base++;
     }
-    return base;
   }
 
   /** Closes everything below {@code number}, entries included. */
@@ -103,9 +117,9 @@ final class TransferWindow<T> {
   @SuppressWarnings("unchecked") // only put() stores, and only T
   void forEach(Consumer<? super T> action) {
     for (long number = base; number != end; number++) {
-      T entry = (T) slots[index(number)];
-      if (entry != null) {
-        action.accept(entry);
+      Object entry = slots[index(number)];
+      if (entry != null && entry != CLOSED) {
+        action.accept((T) entry);
       }
     }
   }

@@ -20,8 +20,9 @@ import java.util.ArrayList;
  * The end that moves the bytes. Small requests are done when {@link #postData} returns; larger ones wait in a queue and
  * are moved by slices in {@link #poll}. What is posted behind a waiting request waits too, so that order is kept.
  *
- * <p>A message or a flush is complete when it lies in the ring: the target reads the ring to its end even after a fence or
- * the death of this process.
+ * <p>A message or a flush is complete when the target has processed it, and may be overtaken by the completion of data that
+ * were posted behind it. What lies in the ring is processed even after a fence or the death of this process, but not after
+ * the death of the target: it cannot stand for an acknowledgement.
  */
 final class InitiatorConnection extends ShmConnection {
   /** Requests up to this size are moved on the caller's thread at once. */
@@ -62,7 +63,7 @@ final class InitiatorConnection extends ShmConnection {
     if (isOver()) {
       return false;
     }
-    boolean room = hasRoom(queue.size() + completions().size());
+    boolean room = hasRoom(queue.size() + unread().size() + completions().size());
     if (!room) {
       starved();
     }
@@ -124,7 +125,7 @@ final class InitiatorConnection extends ShmConnection {
   }
 
   private boolean mayPostRecord() {
-    return !isOver() && accepted(queue.size() + completions().size() < Completions.CAPACITY);
+    return !isOver() && accepted(queue.size() + unread().size() + completions().size() < Completions.CAPACITY);
   }
 
   private boolean accepted(boolean fits) {
@@ -147,7 +148,7 @@ final class InitiatorConnection extends ShmConnection {
     writer().publish(end);
     bell().due();
     if (workId != 0) {
-      complete(workId, WorkStatus.SUCCESS);
+      unread().add(workId, end);
     }
   }
 
@@ -202,6 +203,7 @@ final class InitiatorConnection extends ShmConnection {
   @Override
   int work() {
     int done = isOver() ? 0 : advance();
+    done += unread().complete();
     if (!revoked.isEmpty() && !begun) {
       regions.giveBack(revoked);
       done++;
@@ -309,6 +311,7 @@ final class InitiatorConnection extends ShmConnection {
   @Override
   boolean hasWork() {
     return (!isOver() && isRunnable())
+        || unread().isSomeRead()
         || (!revoked.isEmpty() && !begun)
         || (!released && regions.isWaitingForRoom() && outgoing().room() > 0);
   }
@@ -325,7 +328,7 @@ final class InitiatorConnection extends ShmConnection {
 
   @Override
   boolean waitsForRoom() {
-    return regions.isWaitingForRoom() || untold;
+    return regions.isWaitingForRoom() || untold || !unread().isEmpty();
   }
 
   // ------------------------------------------------------------------------------------------ ending
@@ -352,6 +355,7 @@ final class InitiatorConnection extends ShmConnection {
     begun = false;
     segment().state(Side.INITIATOR, PathSegment.OVER);
     bell().due();
+    unread().flush();
     while (!queue.isEmpty()) {
       if (queue.workId() != 0) {
         complete(queue.workId(), WorkStatus.FLUSHED);

@@ -43,6 +43,7 @@ abstract class ShmConnection implements Connection {
   private final CommandRing incoming;
   private final Command command = new Command();
   private final Completions completions = new Completions();
+  private final Unread unread;
 
   private @Nullable WaitSet waitSet;
   private boolean watchingStream;
@@ -68,6 +69,7 @@ abstract class ShmConnection implements Connection {
     this.stream = ends.stream();
     this.writer = new RecordWriter(segment, side);
     this.reader = new RecordReader(segment, side.peer(), MAX_MESSAGE_BYTES);
+    this.unread = new Unread(completions, writer);
     this.outgoing = new CommandRing(segment, side);
     this.incoming = new CommandRing(segment, side.peer());
     peer.watchStream(stream.fd());
@@ -101,6 +103,10 @@ abstract class ShmConnection implements Connection {
 
   final Completions completions() {
     return completions;
+  }
+
+  final Unread unread() {
+    return unread;
   }
 
   final boolean isAborted() {

@@ -9,7 +9,6 @@ import dev.hawser.engine.shm.PathSegment.Side;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
-import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.MemoryRegistry;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
@@ -18,22 +17,13 @@ import java.util.function.Consumer;
  * The end whose memory is read and written by the other. It lends regions, delivers what the rings bring, and keeps memory
  * in quarantine until the initiator has let go or is dead.
  *
- * <p>A message from here is complete when the initiator has processed it, for the initiator's fence must not wait for this
- * side.
+ * <p>A message is complete when the initiator has processed it, for the initiator's fence must not wait for this side.
  */
 final class TargetConnection extends ShmConnection {
   private static final System.Logger LOG = System.getLogger("dev.hawser.shm");
-  private static final int SLOTS = Completions.CAPACITY;
-  private static final int MASK = SLOTS - 1;
 
   private final LentRegions lent;
   private final Consumer<TargetConnection> onClose;
-
-  // Messages that wait for being processed: their work and where they end in the ring.
-  private final long[] workIds = new long[SLOTS];
-  private final long[] ends = new long[SLOTS];
-  private int head;
-  private int tail;
 
   private boolean initiatorOver;
   private boolean letGo;
@@ -56,7 +46,7 @@ final class TargetConnection extends ShmConnection {
 
   @Override
   public int segmentBudget() {
-    boolean room = !isOver() && hasRoom(tail - head + completions().size());
+    boolean room = !isOver() && hasRoom(unread().size() + completions().size());
     if (!room) {
       starved();
     }
@@ -82,14 +72,12 @@ final class TargetConnection extends ShmConnection {
     if (isOver()) {
       return false;
     }
-    if (tail - head + completions().size() >= SLOTS || !writer().write(message)) {
+    if (unread().size() + completions().size() >= Completions.CAPACITY || !writer().write(message)) {
       starved();
       return false;
     }
     if (workId != 0) {
-      workIds[tail & MASK] = workId;
-      ends[tail & MASK] = writer().written();
-      tail++;
+      unread().add(workId, writer().written());
     }
     writer().publish(writer().written());
     bell().due();
@@ -139,7 +127,7 @@ final class TargetConnection extends ShmConnection {
 
   @Override
   int work() {
-    int done = acknowledge();
+    int done = unread().complete();
     if (regionsClosing) {
       regionsClosing = false;
       done += revoked(lent.revokeClosing());
@@ -169,30 +157,17 @@ final class TargetConnection extends ShmConnection {
     return initiatorOver && !letGo && isReadOut();
   }
 
-  private int acknowledge() {
-    if (head == tail) {
-      return 0;
-    }
-    long read = writer().readHead();
-    int done = 0;
-    while (head != tail && ends[head & MASK] - read <= 0) {
-      complete(workIds[head++ & MASK], WorkStatus.SUCCESS);
-      done++;
-    }
-    return done;
-  }
-
   @Override
   boolean hasWork() {
     return regionsClosing
         || mayLetGo()
         || (lent.isWaitingForRoom() && outgoing().room() > 0)
-        || (head != tail && ends[head & MASK] - writer().readHead() <= 0);
+        || unread().isSomeRead();
   }
 
   @Override
   boolean waitsForRoom() {
-    return head != tail || lent.isWaitingForRoom() || !mayTakeCommand();
+    return !unread().isEmpty() || lent.isWaitingForRoom() || !mayTakeCommand();
   }
 
   // ------------------------------------------------------------------------------------------ ending
@@ -210,9 +185,7 @@ final class TargetConnection extends ShmConnection {
   private void closePath() {
     segment().state(Side.TARGET, PathSegment.OVER);
     bell().due();
-    while (head != tail) {
-      complete(workIds[head++ & MASK], WorkStatus.FLUSHED);
-    }
+    unread().flush();
   }
 
   @Override

@@ -67,8 +67,9 @@ public final class MessageReader {
               }
               case QUERY -> 4;
               case CLOSE -> {
+                CloseKind.of(buffer.get(start + 1));
                 long length = buffer.getLong(start + 8);
-                if (length < 0 || length > 256) {
+                if (length < 0 || length > MessageWriter.MAX_REASON_BYTES) {
                   throw new WireException("CLOSE with a reason of " + length + " bytes");
                 }
                 yield (int) length;
@@ -151,6 +152,11 @@ public final class MessageReader {
   /** Payload of RECORD. */
   public byte[] payload() {
     return bytes(setAt + setCount * 4 + requestIdLength, payloadLength);
+  }
+
+  /** Kind of CLOSE. */
+  public CloseKind closeKind() {
+    return CloseKind.of(buffer.get(start + 1));
   }
 
   /** Reason of CLOSE. */

@@ -25,7 +25,7 @@ public enum MessageType {
   STATE(8),
   /** Target: more notifications may be sent. */
   CREDIT(9),
-  /** Either: the agent is closing, or ends the session; carries a reason. */
+  /** Either: the agent or this session ends; carries which, and a reason. */
   CLOSE(10);
 
   private static final MessageType[] BY_NUMBER = new MessageType[11];

@@ -7,6 +7,7 @@ package dev.hawser.engine.wire;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 
 /**
  * Writes one message at a time into its own buffer. Not thread-safe; allocates nothing per message.
@@ -28,6 +29,9 @@ public final class MessageWriter {
 
   /** The largest request id, in bytes of UTF-8. */
   public static final int MAX_REQUEST_ID_BYTES = 64;
+
+  /** The longest reason of a CLOSE, in bytes of UTF-8. */
+  static final int MAX_REASON_BYTES = 256;
 
   /** The most path generations that one record can name. */
   public static final int MAX_SET = 64;
@@ -130,10 +134,16 @@ public final class MessageWriter {
     return buffer.flip();
   }
 
-  /** CLOSE. */
-  public ByteBuffer close(int session, byte[] reason) {
-    int bytes = Math.min(reason.length, 256);
-    return begin(MessageType.CLOSE, session, bytes).put(reason, 0, bytes).flip();
+  /** CLOSE. A reason that is too long is cut. */
+  public ByteBuffer close(int session, CloseKind kind, String reason) {
+    byte[] text = reason.getBytes(StandardCharsets.UTF_8);
+    int bytes = Math.min(text.length, MAX_REASON_BYTES);
+    while (bytes < text.length && (text[bytes] & 0xc0) == 0x80) {
+      bytes--; // not in the middle of a character
+    }
+    begin(MessageType.CLOSE, session, bytes).put(text, 0, bytes);
+    buffer.put(1, (byte) kind.number());
+    return buffer.flip();
   }
 
   private ByteBuffer begin(MessageType type, int session, long argument) {

@@ -11,6 +11,7 @@ import dev.hawser.engine.link.LinkHost;
 import dev.hawser.engine.link.OutboundLink;
 import dev.hawser.engine.net.Epoll;
 import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Region;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -167,7 +168,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         work += link.doWork();
       } catch (RuntimeException e) {
         LOG.log(Level.ERROR, "link from " + link.initiator(), e);
-        link.end("internal error: " + e, () -> {});
+        link.end(CloseKind.SESSION, "internal error: " + e, () -> {});
       }
     }
     return work;
@@ -319,7 +320,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     LOG.log(level, line);
   }
 
-  /** Ends the thread; its links are gone by then. */
+  /** Ends the thread; of links that are not gone by then, nothing stays open that can be closed. */
   @Override
   public void close() {
     stopping = true;
@@ -336,6 +337,8 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         interrupted = true;
       }
     }
+    outbound.forEach(OutboundLink::abandon);
+    inbound.forEach(InboundLink::abandon);
     epoll.close();
     if (interrupted) {
       Thread.currentThread().interrupt();

@@ -30,6 +30,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
@@ -66,6 +67,10 @@ public final class WorkerEngine implements Engine {
   private final List<Region> scratches = new ArrayList<>();
   private final Map<String, OutboundLink> outbound = new ConcurrentHashMap<>();
   private final Map<String, InboundLink> inbound = new ConcurrentHashMap<>();
+
+  /** By peer, where the numbers of its next link begin: the target remembers which it has seen. */
+  private final Map<String, Long> nextTransfers = new ConcurrentHashMap<>();
+
   private final AtomicInteger nextWorker = new AtomicInteger();
   private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -296,13 +301,17 @@ public final class WorkerEngine implements Engine {
     return outbound.compute(
         peer.name(),
         (name, present) -> {
-          if (present != null && present.peerEpoch() > peer.epoch()) {
+          if (present != null && Long.compareUnsigned(present.peerEpoch(), peer.epoch()) > 0) {
             throw new LinkException(
-                "epoch %d of %s is over: %d is known; fetch its metadata again"
-                    .formatted(peer.epoch(), name, present.peerEpoch()));
+                "epoch %s of %s is over: %s is known; fetch its metadata again"
+                    .formatted(
+                        Long.toUnsignedString(peer.epoch()), name, Long.toUnsignedString(present.peerEpoch())));
           }
           if (present != null && present.peerEpoch() == peer.epoch() && present.state() != Link.State.CLOSED) {
             return present;
+          }
+          if (present != null) {
+            nextTransfers.put(name, present.nextTransferNumber());
           }
           OutboundLink link = newLink(peer);
           if (present != null) {
@@ -353,8 +362,9 @@ public final class WorkerEngine implements Engine {
                     config.pathsPerRoute() > 0 ? config.pathsPerRoute() : c.transport.traits().defaultPaths()))
             .toList();
     Worker worker = nextWorker();
+    long first = nextTransfers.getOrDefault(peer.name(), settings.firstTransfer());
     OutboundLink link =
-        new OutboundLink(worker, settings, config.name(), config.epoch(), peer, tiers, unreachable);
+        new OutboundLink(worker, settings.withCounts(config.notificationCredits(), first), config.name(), config.epoch(), peer, tiers, unreachable);
     worker.add(link);
     return link;
   }
@@ -368,9 +378,11 @@ public final class WorkerEngine implements Engine {
 
   @Override
   public void disconnect(String peer) {
-    OutboundLink link = outbound.remove(peer);
+    OutboundLink link = outbound.get(peer);
     if (link != null) {
       link.close();
+      nextTransfers.put(peer, link.nextTransferNumber());
+      outbound.remove(peer, link);
     }
   }
 
@@ -391,7 +403,7 @@ public final class WorkerEngine implements Engine {
       return true;
     }
     CountDownLatch fenced = new CountDownLatch(1);
-    link.end(reason, fenced::countDown);
+    link.end(CloseKind.SESSION, reason, fenced::countDown);
     try {
       return fenced.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
@@ -437,11 +449,14 @@ public final class WorkerEngine implements Engine {
       return;
     }
     bootstrap.close(); // no HELLO any more, and no path that comes up behind our back
-    outbound.values().forEach(OutboundLink::close);
-    CountDownLatch ended = new CountDownLatch(inbound.size());
-    for (InboundLink link : inbound.values()) {
-      link.end(config.name() + " closes", ended::countDown);
+    List<OutboundLink> leaving = List.copyOf(outbound.values());
+    leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here"));
+    List<InboundLink> ending = List.copyOf(inbound.values());
+    CountDownLatch ended = new CountDownLatch(ending.size());
+    for (InboundLink link : ending) {
+      link.end(CloseKind.AGENT, config.name() + " closes", ended::countDown);
     }
+    leaving.forEach(OutboundLink::awaitGone);
     try {
       if (!ended.await(2, TimeUnit.SECONDS)) {
         System.getLogger("dev.hawser.engine")

@@ -19,6 +19,9 @@ import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.wire.CloseKind;
+import dev.hawser.engine.wire.MessageType;
 import dev.hawser.memory.Region;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -37,7 +40,7 @@ class InboundLinkEndTest {
 
   @Test
   void tellsAtOnceWhenThereIsNoSession() {
-    link.end("test", told::incrementAndGet);
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
     link.doWork();
 
     assertThat(told).hasValue(1);
@@ -46,8 +49,8 @@ class InboundLinkEndTest {
   @Test
   void tellsWhenTheLastPathIsQuiet() {
     Path path = join(new PathKey(1, 1), 0);
-    link.end("test", told::incrementAndGet);
-    link.doWork();
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
     assertThat(path.aborted).isTrue();
     assertThat(told).hasValue(0);
 
@@ -60,7 +63,7 @@ class InboundLinkEndTest {
   @Test
   void tellsAlthoughTheInitiatorComesBackMeanwhile() {
     Path path = join(new PathKey(1, 1), 0);
-    link.end("test", told::incrementAndGet);
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
     link.doWork();
     Answer again = new Answer();
     link.hello(hello(new PathKey(1, 2), 0), again);
@@ -81,8 +84,8 @@ class InboundLinkEndTest {
     Hello late = hello(new PathKey(2, 1), 1);
     link.hello(late, second);
     link.doWork();
-    link.end("test", told::incrementAndGet);
-    link.doWork();
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
     Path straggler = new Path(new PathKey(2, 1));
     link.connected(late, second.welcomes.getFirst(), straggler);
     link.doWork();
@@ -96,6 +99,45 @@ class InboundLinkEndTest {
     link.doWork();
     assertThat(told).hasValue(1);
     assertThat(straggler.closed).isTrue();
+  }
+
+  @Test
+  void fencesOnceTheInitiatorHasHeardCloseOnEveryPath() {
+    Path first = join(new PathKey(1, 1), 0);
+    Path second = join(new PathKey(2, 1), 1);
+    second.hears = false;
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
+    assertThat(first.messages).containsExactly("CLOSE");
+    assertThat(second.messages).containsExactly("CLOSE");
+    assertThat(first.aborted).isFalse();
+    assertThat(second.aborted).isFalse();
+
+    second.hears = true;
+    work();
+    assertThat(first.aborted).isTrue();
+    assertThat(second.aborted).isTrue();
+  }
+
+  @Test
+  void fencesAfterTheDrainTimeIfItDoesNotHear() {
+    Path path = join(new PathKey(1, 1), 0);
+    path.hears = false;
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    host.now += LinkSettings.defaults().drainNanos() - 1;
+    work();
+    assertThat(path.aborted).isFalse();
+
+    host.now += LinkSettings.defaults().drainNanos();
+    work();
+    assertThat(path.aborted).isTrue();
+    assertThat(path.messages).containsExactly("CLOSE");
+  }
+
+  private void work() {
+    for (int i = 0; i < 3; i++) {
+      link.doWork();
+    }
   }
 
   private Path join(PathKey key, int session) {
@@ -129,6 +171,9 @@ class InboundLinkEndTest {
 
   private static final class Path implements Connection {
     private final PathKey key;
+    private final List<Long> posted = new ArrayList<>();
+    final List<String> messages = new ArrayList<>();
+    boolean hears = true;
     boolean aborted;
     boolean drained;
     boolean closed;
@@ -169,6 +214,8 @@ class InboundLinkEndTest {
 
     @Override
     public boolean postMessage(long workId, ByteBuffer message) {
+      messages.add(MessageType.CLOSE.number() == message.get(message.position()) ? "CLOSE" : "other");
+      posted.add(workId);
       return true;
     }
 
@@ -177,7 +224,12 @@ class InboundLinkEndTest {
 
     @Override
     public int poll(ConnectionEvents events) {
-      return 0;
+      if (!hears) {
+        return 0;
+      }
+      posted.forEach(workId -> events.completed(this, workId, WorkStatus.SUCCESS, 0));
+      posted.clear();
+      return 1;
     }
 
     @Override
@@ -224,9 +276,11 @@ class InboundLinkEndTest {
   }
 
   private static final class Host implements LinkHost {
+    long now = 1;
+
     @Override
     public long nanoTime() {
-      return 1;
+      return now;
     }
 
     @Override

@@ -34,6 +34,18 @@ final class ProtocolSimulationTest {
 
   @ParameterizedTest
   @EnumSource(SimMode.class)
+  void onlyWhatARevokedSessionCarriedFails(SimMode mode) {
+    run(Scenario.onlyRevokes(mode), SEEDS / 2);
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimMode.class)
+  void aLinkThatIsClosedIsGoneOnBothSides(SimMode mode) {
+    run(Scenario.onlyCloses(mode), SEEDS / 2);
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimMode.class)
   void holdsWithFewCreditsAcrossTheWrapOfTransferNumbers(SimMode mode) {
     run(Scenario.everything(mode).withCounts(2, 0x7fff_fffeL), SEEDS / 2);
     run(Scenario.onlyCuts(mode).withCounts(1, 0xffff_fffeL), SEEDS / 2);

@@ -20,6 +20,8 @@ import dev.hawser.engine.testkit.sim.SimMode;
  * @param targetCrash whether the target may die and come back
  * @param initiatorCrash whether the initiator may die and come back
  * @param cancels whether transfers are cancelled or run into deadlines
+ * @param revokes whether the target ends the session now and then
+ * @param closes whether the initiator closes its link
  * @param refusals whether the target may refuse a region
  * @param credits notification credits
  * @param first first transfer number
@@ -38,6 +40,8 @@ record Scenario(
     boolean targetCrash,
     boolean initiatorCrash,
     boolean cancels,
+    boolean revokes,
+    boolean closes,
     boolean refusals,
     int credits,
     long first,
@@ -52,6 +56,8 @@ record Scenario(
         8,
         true,
         4,
+        true,
+        true,
         true,
         true,
         true,
@@ -79,6 +85,40 @@ record Scenario(
         false,
         false,
         false,
+        false,
+        false,
+        1024,
+        1,
+        InitiatorRules.PROTOCOL,
+        TargetRules.PROTOCOL,
+        false);
+  }
+
+  /** Nothing but sessions that the target ends: only what they carried fails, and everything goes on. */
+  static Scenario onlyRevokes(SimMode mode) {
+    return onlyPartings(mode, true, false);
+  }
+
+  /** Nothing but a link that is closed. */
+  static Scenario onlyCloses(SimMode mode) {
+    return onlyPartings(mode, false, true);
+  }
+
+  private static Scenario onlyPartings(SimMode mode, boolean revokes, boolean closes) {
+    return new Scenario(
+        mode,
+        3,
+        8,
+        true,
+        0,
+        false,
+        false,
+        false,
+        false,
+        false,
+        revokes,
+        closes,
+        false,
         1024,
         1,
         InitiatorRules.PROTOCOL,
@@ -88,31 +128,31 @@ record Scenario(
 
   Scenario with(InitiatorRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
-        credits, first, newRules, targetRules, ownerBumpsLate);
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        refusals, credits, first, newRules, targetRules, ownerBumpsLate);
   }
 
   Scenario with(TargetRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
-        credits, first, rules, newRules, ownerBumpsLate);
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        refusals, credits, first, rules, newRules, ownerBumpsLate);
   }
 
   Scenario withCounts(int newCredits, long newFirst) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
-        newCredits, newFirst, rules, targetRules, ownerBumpsLate);
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        refusals, newCredits, newFirst, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withSizes(int paths, int transfers) {
     return new Scenario(
-        mode, paths, transfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals, credits,
-        first, rules, targetRules, ownerBumpsLate);
+        mode, paths, transfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        refusals, credits, first, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withOwnerBumpingLate() {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, refusals,
-        credits, first, rules, targetRules, true);
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        refusals, credits, first, rules, targetRules, true);
   }
 }

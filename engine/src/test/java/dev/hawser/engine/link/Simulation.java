@@ -30,6 +30,7 @@ import dev.hawser.engine.testkit.sim.SimConnection;
 import dev.hawser.engine.testkit.sim.SimMode;
 import dev.hawser.engine.testkit.sim.SimNetwork;
 import dev.hawser.engine.testkit.sim.SimWorld;
+import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -132,6 +133,15 @@ final class Simulation implements LandingObserver {
     } else if (scenario.initiatorCrash() && world.chance(250)) {
       world.after(world.random(25 * MS), this::crashInitiator);
     }
+    boolean alone = !scenario.cancels();
+    for (int i = 0; scenario.revokes() && i < 2; i++) {
+      if (alone || world.chance(100)) {
+        world.after(world.random(20 * MS), this::revoke);
+      }
+    }
+    if (scenario.closes() && (alone || world.chance(50))) {
+      world.after(world.random(20 * MS), this::closeLink);
+    }
     if (scenario.refusals() && world.chance(100)) {
       world.after(world.random(20 * MS), () -> network.refuse(REMOTE.id()));
     }
@@ -151,6 +161,16 @@ final class Simulation implements LandingObserver {
   private void pause(SimAgent who) {
     world.note("environment: " + who + " stops");
     who.stoppedUntil = world.now() + world.random(60 * MS);
+  }
+
+  private void revoke() {
+    world.note("environment: the target revokes");
+    target.link.end(CloseKind.SESSION, "the blocks are needed", () -> world.note("target: revoked"));
+  }
+
+  private void closeLink() {
+    world.note("environment: the initiator closes its link");
+    initiator.link.beginClose(CloseKind.SESSION, "closed by the user");
   }
 
   private void crashTarget() {
@@ -269,6 +289,10 @@ final class Simulation implements LandingObserver {
         world.violated("%s ended %s though nothing but paths failed".formatted(job, end));
         return;
       }
+      if (!scenario.cancels() && end instanceof TransferEnd.Failed f && !isHonest(f)) {
+        world.violated("%s ended %s".formatted(job, end));
+        return;
+      }
       RemoteState remote = job.state().remoteSettled();
       if (remote == RemoteState.PENDING) {
         world.violated("%s ended %s and never settled; initiator %s; target %s".formatted(job, end, initiator, target));
@@ -288,14 +312,28 @@ final class Simulation implements LandingObserver {
     if (!leak.isEmpty()) {
       world.violated("the initiator still holds something: " + leak);
     }
-    leak = target.leaks();
+    if (scenario.closes() && !scenario.cancels() && !target.link.isIdle()) {
+      leak = target + " did not hear of the close";
+    } else {
+      leak = target.leaks();
+    }
     if (!leak.isEmpty()) {
       world.violated("the target still holds something: " + leak);
     }
   }
 
+  private boolean isHonest(TransferEnd.Failed end) {
+    return switch (end.cause()) {
+      case SESSION_ENDED -> // the reason is not known to a path that came up while the session ended
+        scenario.revokes() && (end.message().contains("the blocks are needed") || end.message().contains("revoked"));
+      case CLOSED -> scenario.closes();
+      case STALE -> true;
+      default -> false;
+    };
+  }
+
   private boolean mustSucceed() {
-    return !scenario.pauses() && !scenario.darkness() && !scenario.refusals();
+    return !scenario.revokes() && !scenario.closes() && !scenario.pauses() && !scenario.darkness() && !scenario.refusals();
   }
 
   private void checkContent(Job job, Region region, String when) {
@@ -324,6 +362,7 @@ final class Simulation implements LandingObserver {
     TransferState state;
     @Nullable
     TransferEnd end;
+    long epoch;
     int deliveries;
     boolean reused;
     boolean settled;
@@ -587,6 +626,7 @@ final class Simulation implements LandingObserver {
               new RemoteRegion[] {remote});
       TransferState t = (TransferState) link.prepare(job.write ? Op.WRITE : Op.READ, plan);
       job.state = t;
+      job.epoch = epoch;
       job.fill(job.write ? LOCAL : REMOTE);
       t.timeout(job.timeout);
       if (job.wantsRecord) {
@@ -651,7 +691,7 @@ final class Simulation implements LandingObserver {
     }
 
     String leaks() {
-      if (link.isGone()) {
+      if (link.isGone() || incarnation.isDead()) {
         return "";
       }
       boolean busy = link.isBusy() || !link.window().isEmpty() || network.leaked(incarnation) > 0;
@@ -741,7 +781,7 @@ final class Simulation implements LandingObserver {
     @Override
     public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {
       for (Job job : jobs) {
-        if (job.state != null && job.state().id() == transfer && !(job.abandoned && peerEpoch == initiator.epoch)) {
+        if (job.state != null && job.state().id() == transfer && job.epoch == peerEpoch) {
           job.abortedAtTarget();
         }
       }

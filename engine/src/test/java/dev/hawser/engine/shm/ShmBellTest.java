@@ -119,8 +119,12 @@ class ShmBellTest {
   @Test
   void aCompletionThatWasNotPolledKeepsItAwake() {
     rig.initiator.postMessage(5, ByteBuffer.allocate(8));
+    assertThat(rig.initiator.arm()).isTrue();
+    rig.target.poll(rig.atTarget);
+    assertThat(rung(initiatorSet)).as("its message was read").isTrue();
     assertThat(rig.initiator.arm()).isFalse();
     rig.initiator.poll(rig.atInitiator);
+    assertThat(rig.atInitiator.has(5)).isTrue();
     assertThat(rig.initiator.arm()).isTrue();
   }
 

@@ -204,7 +204,7 @@ class ShmProcessesTest {
           "the child's answer",
           () -> {
             connection.poll(events);
-            return events.messages.size() > answers;
+            return events.messages.size() > answers && events.completed.size() == 3;
           });
       assertThat(events.completed)
           .containsExactly(

@@ -157,18 +157,15 @@ interface EndingCases extends Cases {
                 yield true;
               }
               case Cancelled() -> {
-                if (write.acknowledgedBytes() > 0) {
-                  begun++;
-                  Ends.settled(write, RemoteState.ABORTED);
-                } else {
-                  // The target may never have heard of it.
-                  Ends.settled(write, RemoteState.ABORTED, RemoteState.NOT_APPLICABLE);
-                }
+                begun += write.acknowledgedBytes() > 0 ? 1 : 0;
+                // Also if the target has never heard of it.
+                Ends.settled(write, RemoteState.ABORTED);
                 yield false;
               }
               // Behind the point of no return, and no answer within the drain time: the target says later.
               case Failed failed -> {
                 assertThat(failed.notified()).as("%s", failed).isEqualTo(Notified.UNKNOWN);
+                assertThat(failed.cause()).as("%s", failed).isEqualTo(Cause.CANCELLED);
                 Ends.settled(write, RemoteState.DELIVERED, RemoteState.ABORTED);
                 yield write.remoteSettled() == RemoteState.DELIVERED;
               }

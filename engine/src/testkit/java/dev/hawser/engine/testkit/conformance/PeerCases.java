@@ -362,7 +362,10 @@ interface PeerCases extends Cases {
         Memory local = pair.local(4096);
         Memory remote = pair.remote(4096)) {
       Copies copies = Copies.all(local, remote);
-      Ends.run(pair.prepare(Op.WRITE, copies));
+      for (int i = 0; i < 3; i++) {
+        Ends.run(pair.prepare(Op.WRITE, copies).notification(new byte[] {8}));
+        assertThat(pair.target().inbox().next().payload()).containsExactly(8);
+      }
       pair.initiator().engine().disconnect("nobody-knows-me");
       pair.initiator().engine().disconnect(pair.target().name());
       assertThat(pair.link().state()).isEqualTo(Link.State.CLOSED);
@@ -374,6 +377,11 @@ interface PeerCases extends Cases {
       Link again = pair.initiator().engine().connect(pair.target().description());
       again.awaitUp(Waits.PATIENCE);
       Ends.run(again.prepare(Op.WRITE, copies.plan()).timeout(Waits.PATIENCE));
+      // The target does not take it for something that it has seen.
+      Transfer told = again.prepare(Op.WRITE, copies.plan()).timeout(Waits.PATIENCE).notification(new byte[] {9});
+      Ends.run(told);
+      assertThat(pair.target().inbox().next().payload()).containsExactly(9);
+      Ends.settled(told, RemoteState.DELIVERED);
     }
   }
 }

@@ -11,6 +11,7 @@ import dev.hawser.engine.Link;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.engine.TransferEnd.Failed;
+import dev.hawser.engine.TransferEnd.Notified;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.memory.Access;
@@ -76,6 +77,30 @@ interface ProcessCases extends Cases {
       read.verify("after its peer was killed");
       assertThat(here.inbox().waiting()).isZero();
       bystander.goesOn();
+    }
+  }
+
+  /** What a process has not processed when it is killed is not promised to be delivered. */
+  @Test
+  default void promisesNothingOfATargetThatIsKilled() {
+    try (Child child = Child.start(fixture());
+        LiveAgent here = here();
+        Memory local = here.memory(OtherProcess.BYTES, Access.LOCAL)) {
+      Link link = here.engine().connect(child.card().peer());
+      link.awaitUp(Waits.PATIENCE);
+      TransferPlan once = Copies.repeated(local.region(), child.card().region(), 1);
+      Transfer write = link.prepare(Op.WRITE, once).timeout(Waits.PATIENCE);
+      Ends.run(write); // whatever is opened or mapped for the first time
+      write.notification("too late".getBytes(StandardCharsets.UTF_8));
+
+      child.stop();
+      write.post();
+      Waits.during(
+          AgentSetup.SHORT_LEASE.dividedBy(4),
+          () -> assertThat(write.poll()).as("promised by a process that is stopped: %s", write.end()).isFalse());
+      child.kill();
+      assertThat(lost(write, link).notified()).isIn(Notified.UNKNOWN, Notified.NO);
+      local.awaitUnused();
     }
   }
 
