@@ -585,7 +585,6 @@ final class TransferState implements Transfer {
     SETTLED.compareAndSet(this, settled(number, RemoteState.PENDING), settled(number, state));
   }
 
-
   /** The end: hands the transfer back to the user. Nothing of it is touched afterwards. */
   void finish(TransferEnd newEnd, RemoteState newRemote) {
     releaseLocalRegions(plan.localRegions());

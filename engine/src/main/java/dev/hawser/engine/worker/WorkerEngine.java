@@ -364,7 +364,8 @@ public final class WorkerEngine implements Engine {
     Worker worker = nextWorker();
     long first = nextTransfers.getOrDefault(peer.name(), settings.firstTransfer());
     OutboundLink link =
-        new OutboundLink(worker, settings.withCounts(config.notificationCredits(), first), config.name(), config.epoch(), peer, tiers, unreachable);
+        new OutboundLink(worker, settings.withCounts(config.notificationCredits(), first), config.name(),
+            config.epoch(), peer, tiers, unreachable);
     worker.add(link);
     return link;
   }

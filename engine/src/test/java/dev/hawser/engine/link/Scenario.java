@@ -128,19 +128,22 @@ record Scenario(
 
   Scenario with(InitiatorRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        closes,
         refusals, credits, first, newRules, targetRules, ownerBumpsLate);
   }
 
   Scenario with(TargetRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        closes,
         refusals, credits, first, rules, newRules, ownerBumpsLate);
   }
 
   Scenario withCounts(int newCredits, long newFirst) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        closes,
         refusals, newCredits, newFirst, rules, targetRules, ownerBumpsLate);
   }
 
@@ -152,7 +155,8 @@ record Scenario(
 
   Scenario withOwnerBumpingLate() {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        closes,
         refusals, credits, first, rules, targetRules, true);
   }
 }

@@ -333,7 +333,8 @@ final class Simulation implements LandingObserver {
   }
 
   private boolean mustSucceed() {
-    return !scenario.revokes() && !scenario.closes() && !scenario.pauses() && !scenario.darkness() && !scenario.refusals();
+    return !scenario.revokes() && !scenario.closes() && !scenario.pauses() && !scenario.darkness()
+        && !scenario.refusals();
   }
 
   private void checkContent(Job job, Region region, String when) {
