@@ -6,6 +6,7 @@
 package dev.hawser.engine;
 
 import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import java.time.Duration;
 import java.util.List;
@@ -82,6 +83,12 @@ public interface Link extends AutoCloseable {
 
   /** By transport name, why it is not used for this peer: never silent about a downgrade. */
   Map<String, String> unused();
+
+  /**
+   * Says that transfers will use this region of the peer's, so that what takes time at its first use (mapping it) is
+   * done before, in the background. {@link #prepare} says it of its plan's regions. Does not wait; nothing fails here.
+   */
+  void foresee(RemoteRegion region);
 
   /**
    * Makes a transfer that can be posted again and again, one post at a time.

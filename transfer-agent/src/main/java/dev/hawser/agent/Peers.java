@@ -237,13 +237,15 @@ final class Peers {
     return peer;
   }
 
-  /** Begins to connect, so that the first transfer finds paths; what fails is told to who prepares a transfer. */
+  /** Begins to connect and to map, so that the first transfer finds paths and memory; what fails is told to who prepares a transfer. */
   private static void connectEarly(Peer peer) {
     if (peer.known().connectionRevision() == 0) {
       return;
     }
     try {
-      peer.connect();
+      Link link = peer.connect();
+      peer.state()
+          .ifPresent(state -> state.metadata().regions().forEach(region -> link.foresee(region.region())));
     } catch (LinkException | EngineException e) {
       LOG.log(Level.WARNING, "{0} cannot be reached: {1}", peer, e.getMessage());
     }

@@ -70,6 +70,7 @@ public final class InboundLink {
   private CloseKind partingKind = CloseKind.SESSION;
   private long partingUntil;
   private boolean mentioned;
+  private boolean joined;
   private final List<InboundGeneration> generations = new ArrayList<>();
   private final List<InboundGeneration> strays = new ArrayList<>();
   private final Set<Integer> fenced = new HashSet<>();
@@ -281,10 +282,13 @@ public final class InboundLink {
       return;
     }
     boolean newEpoch = isNewEpoch(hello);
-    // an older session than ours is a HELLO that was overtaken: it may join; 0 wants a new one
-    if (isUp() && (newEpoch || hello.session() == 0)) {
+    // an older session than ours is a HELLO that was overtaken: it may join; 0 wants a new one, which one is that nobody
+    // has joined yet
+    if (isUp() && (newEpoch || (hello.session() == 0 && joined))) {
       lapse(
-          newEpoch
+          state == State.PARTING
+              ? lapseReason
+              : newEpoch
               ? initiator + " restarted with epoch " + Long.toUnsignedString(hello.initiatorEpoch())
               : initiator + " began a new session");
     }
@@ -336,6 +340,7 @@ public final class InboundLink {
     lastHeard = now;
     nextEvent = now;
     mentioned = false;
+    joined = false;
     grantBase = settings.notificationCredits() - unconsumed.get();
     consumed.set(0);
     deliveredInSession = 0;
@@ -360,6 +365,7 @@ public final class InboundLink {
     }
     g.lastProgress = connection.progress();
     lastHeard = now;
+    joined = true;
     generations.add(g);
   }
 

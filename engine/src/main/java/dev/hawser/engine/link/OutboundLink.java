@@ -36,6 +36,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -53,6 +54,8 @@ import org.jspecify.annotations.Nullable;
  * after the end is {@link Settlements}'.
  */
 public final class OutboundLink implements Link {
+  private static final int MAX_FORESEEN = 4096;
+
   private final LinkHost host;
   private final LinkSettings settings;
   private final InitiatorRules rules;
@@ -78,8 +81,15 @@ public final class OutboundLink implements Link {
   private @Nullable PathGeneration[] byIndex = new @Nullable PathGeneration[16];
   private int upCount;
 
+  /** Before the first path was up; more than {@value #MAX_FORESEEN} are met as they are used. */
+  private final Map<Integer, RemoteRegion> foreseen = new LinkedHashMap<>();
+
   private int session;
-  private boolean sessionOpening;
+  /** HELLOs on their way, and those of them that ask for a new session. */
+  private int opening;
+
+  private int openingSession;
+  private long sessionOverAt;
   private String sessionEnd = "";
   private final AtomicLong nextTransfer;
   private final Initiation initiation;
@@ -228,8 +238,37 @@ public final class OutboundLink implements Link {
           "no transport that reaches %s has a key for all of its memory: %s"
               .formatted(peer.name(), keysOf(plan)));
     }
-    tell(() -> openUpTo(reaching));
+    tell(
+        () -> {
+          openUpTo(reaching);
+          for (int i = 0; i < plan.remoteRegions(); i++) {
+            foreseeNow(plan.remoteRegion(i));
+          }
+        });
     return new TransferState(this, op, plan, reaching);
+  }
+
+  @Override
+  public void foresee(RemoteRegion region) {
+    tell(() -> foreseeNow(region));
+  }
+
+  private void foreseeNow(RemoteRegion region) {
+    boolean told = false;
+    for (int i = 0; i < live.size(); i++) {
+      told |= tellForeseen(live.get(i), region);
+    }
+    if (!told && foreseen.size() < MAX_FORESEEN && !isClosed()) {
+      foreseen.put(region.id(), region);
+    }
+  }
+
+  private boolean tellForeseen(PathGeneration g, RemoteRegion region) {
+    if (!g.isUp() || (tiersFor(region) & 1 << g.path.tierIndex) == 0) {
+      return false;
+    }
+    g.connection.foresee(region);
+    return true;
   }
 
   /** Which tiers have keys for every remote region of a plan, as a mask. */
@@ -420,7 +459,7 @@ public final class OutboundLink implements Link {
     if (parting) {
       work += partWhenHeard();
     }
-    if (isClosed() && !parting && live.isEmpty() && !isOpening()) {
+    if (isClosed() && !parting && live.isEmpty() && opening == 0) {
       gone = true;
     }
     return work;
@@ -573,7 +612,7 @@ public final class OutboundLink implements Link {
       if (p.current != null || p.opening || now - p.reopenAt < 0) {
         continue;
       }
-      if (session == 0 && sessionOpening) {
+      if (session == 0 && mustNotAskForSession()) {
         p.reopenAt = now + settings.reopenMinNanos();
         continue;
       }
@@ -581,6 +620,14 @@ public final class OutboundLink implements Link {
       begun++;
     }
     return begun;
+  }
+
+  /**
+   * One HELLO at a time asks for a new session, or each would end the one before. One that was sent in the session that
+   * is over is answered with a new one, too: it is waited for, but not for long, since its rail may be dead.
+   */
+  private boolean mustNotAskForSession() {
+    return openingSession > 0 || (opening > 0 && now - sessionOverAt < settings.heartbeatNanos());
   }
 
   private void open(Path p) {
@@ -592,7 +639,8 @@ public final class OutboundLink implements Link {
       return;
     }
     p.opening = true;
-    sessionOpening |= session == 0;
+    opening++;
+    openingSession += session == 0 ? 1 : 0;
     int asked = session;
     Hello hello =
         new Hello(
@@ -617,9 +665,8 @@ public final class OutboundLink implements Link {
 
   private void opened(Path p, Hello hello, OpenResult result) {
     p.opening = false;
-    if (hello.session() == 0) {
-      sessionOpening = false;
-    }
+    opening--;
+    openingSession -= hello.session() == 0 ? 1 : 0;
     switch (result) {
       case OpenResult.Opened(Connection connection, Welcome welcome) -> {
         if (state == State.CLOSED || state == State.REFUSED || tooLate(hello, welcome)) {
@@ -633,9 +680,13 @@ public final class OutboundLink implements Link {
     }
   }
 
-  /** A welcome into a session that we have left meanwhile. */
+  /** A welcome into a session that we have left meanwhile, or into one that a later HELLO of ours is about to end. */
   private boolean tooLate(Hello hello, Welcome welcome) {
-    return session != hello.session() && session != welcome.session();
+    if (session == hello.session() || session == welcome.session()) {
+      return false;
+    }
+    boolean fresh = session == 0 && welcome.session() != hello.session();
+    return !fresh || openingSession > 0;
   }
 
   private void discard(Path p, Hello hello, Connection connection) {
@@ -679,6 +730,7 @@ public final class OutboundLink implements Link {
       state = State.UP;
     }
     nextEvent = now;
+    foreseen.values().removeIf(region -> tellForeseen(g, region));
     initiation.pathUp();
     settlements.wakeAll();
   }
@@ -878,7 +930,7 @@ public final class OutboundLink implements Link {
   private void sessionOver(String why) {
     session = 0;
     sessionEnd = why;
-    sessionOpening = false;
+    sessionOverAt = now;
     initiation.sessionOver();
     settlements.sessionOver();
     for (PathGeneration g : dead) {
@@ -935,15 +987,6 @@ public final class OutboundLink implements Link {
     }
     sessionOver(stateReason);
     settlements.forgetAll();
-  }
-
-  private boolean isOpening() {
-    for (Path p : paths) {
-      if (p.opening) {
-        return true;
-      }
-    }
-    return false;
   }
 
   // ------------------------------------------------------------------ messages

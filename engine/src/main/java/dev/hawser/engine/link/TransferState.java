@@ -96,7 +96,7 @@ final class TransferState implements Transfer {
   private volatile long id;
 
   /** What became of which post at the target: a late word about one must not be taken for the next one's. */
-  private volatile long settled = RemoteState.NOT_APPLICABLE.ordinal();
+  private volatile long settled = settled(0, RemoteState.NOT_APPLICABLE);
 
   private long acked;
   private long postedAt;
@@ -354,6 +354,7 @@ final class TransferState implements Transfer {
     return REMOTE_STATES[(int) settled & (1 << SETTLED_BITS) - 1];
   }
 
+  @SuppressWarnings("EnumOrdinal") // of this process only
   private static long settled(long number, RemoteState state) {
     return number << SETTLED_BITS | state.ordinal();
   }

@@ -9,6 +9,7 @@ import dev.hawser.engine.shm.PathSegment.Side;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.DeviceOps;
@@ -46,11 +47,11 @@ final class InitiatorConnection extends ShmConnection {
   // The first request is refused, and there was no room to tell the target.
   private boolean untold;
 
-  InitiatorConnection(PathEnds ends, ProcFiles proc, DeviceOps host) {
+  InitiatorConnection(PathEnds ends, ProcFiles proc, DeviceOps host, Populator populator) {
     super(ends);
     this.proc = proc;
     this.kernel = new KernelCopy(ends.peer().pid());
-    this.regions = new PeerRegions(ends.peer(), proc, outgoing());
+    this.regions = new PeerRegions(ends.peer(), proc, outgoing(), populator);
     this.mover = new DataMover(regions, host, kernel);
   }
 
@@ -68,6 +69,14 @@ final class InitiatorConnection extends ShmConnection {
       starved();
     }
     return room;
+  }
+
+  /** Asks the target for it, if that was not done yet: mapping and filling the page table take longer than a copy. */
+  @Override
+  public void foresee(RemoteRegion region) {
+    if (!isOver()) {
+      regions.get(region.id());
+    }
   }
 
   @Override

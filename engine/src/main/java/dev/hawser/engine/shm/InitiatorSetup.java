@@ -28,13 +28,15 @@ final class InitiatorSetup implements PathSetup {
   private final Host host;
   private final PathKey key;
   private final boolean kernelCopies;
+  private final Populator populator;
   private final int segmentFd;
   private final PathSegment segment;
   private final ShmCalls.Pipe pipe;
   private final byte[] message;
 
-  InitiatorSetup(Host host, PathKey key, boolean kernelCopies) {
+  InitiatorSetup(Host host, PathKey key, boolean kernelCopies, Populator populator) {
     this.host = host;
+    this.populator = populator;
     this.key = key;
     this.kernelCopies = kernelCopies;
     long high = RANDOM.nextLong();
@@ -70,7 +72,7 @@ final class InitiatorSetup implements PathSetup {
       int bellFd = PeerDescriptors.openBell(host, peer, answer.bellFd());
       Bell bell = new Bell(segment, Side.INITIATOR, pipe, bellFd);
       PathEnds ends = new PathEnds(key, Side.INITIATOR, segment, peer, bell, stream);
-      Connection connection = new InitiatorConnection(ends, host.proc(), HostDeviceOps.INSTANCE);
+      Connection connection = new InitiatorConnection(ends, host.proc(), HostDeviceOps.INSTANCE, populator);
       FileDescriptors.close(segmentFd); // the target opened it before it answered
       return connection;
     } catch (IOException e) {

@@ -9,10 +9,14 @@ import dev.hawser.memory.ffi.FileDescriptors;
 import dev.hawser.memory.ffi.NativeCallException;
 import dev.hawser.memory.ffi.PageMappings;
 
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+
 /**
  * A peer's region in this process's address space. Its pages exist already; what is missing at first is their place in
- * this process's page table, which is filled in by blocks of {@value #BLOCK_BYTES} bytes as copies come along: in one call
- * that costs a fifth of as many page faults.
+ * this process's page table, which is filled in by blocks of {@value #BLOCK_BYTES} bytes: in one call that costs a fifth of
+ * as many page faults. The {@link Populator} does it beforehand, and where it has not been yet, copies do it as they come
+ * along. Owner thread only, except {@link #populateAll}.
  */
 final class PeerMapping {
   private static final int MADV_POPULATE_READ = 22;
@@ -25,16 +29,18 @@ final class PeerMapping {
   private final long base;
   private final long bytes;
   private final boolean writable;
-  private final long[] populated;
-  private long missing;
+  private final AtomicLongArray populated;
+  private final AtomicLong missing;
   private long unmapped;
+  private boolean unmapping; // guarded by this
 
   private PeerMapping(long base, long bytes, boolean writable) {
     this.base = base;
     this.bytes = bytes;
     this.writable = writable;
-    this.missing = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
-    this.populated = new long[Math.toIntExact((missing + BITS - 1) / BITS)];
+    long blocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    this.missing = new AtomicLong(blocks);
+    this.populated = new AtomicLongArray(Math.toIntExact((blocks + BITS - 1) / BITS));
   }
 
   /**
@@ -72,9 +78,9 @@ final class PeerMapping {
     return base;
   }
 
-  /** Whether every page has its place, so that {@link #populate} need not be called any more. */
+  /** Whether every page has its place, or is being given it, so that {@link #populate} need not be called any more. */
   boolean isPopulated() {
-    return missing == 0;
+    return missing.getOpaque() <= 0;
   }
 
   /**
@@ -87,28 +93,57 @@ final class PeerMapping {
     int calls = 0;
     long last = (address + length - 1 - base) / BLOCK_BYTES;
     for (long block = (address - base) / BLOCK_BYTES; block <= last && calls < blocks; block++) {
-      int word = (int) (block / BITS);
-      long bit = 1L << block % BITS;
-      if ((populated[word] & bit) == 0) {
-        populated[word] |= bit;
-        missing--;
+      if (claim(block)) {
         calls++;
-        long from = block * BLOCK_BYTES;
-        int errno =
-            PageMappings.advise(
-                base + from,
-                Math.min(BLOCK_BYTES, bytes - from),
-                writable ? PageMappings.MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-        if (errno != 0) {
-          missing = 0; // before Linux 5.14; page faults do the same, more slowly
-        }
+        populate(block);
       }
     }
     return calls;
   }
 
+  /** Fills the page table from its end on, for so long at most, unless the mapping goes before. Any thread. */
+  void populateAll(long nanos) {
+    long deadline = System.nanoTime() + nanos;
+    long block = (bytes - 1) / BLOCK_BYTES;
+    for (; block >= 0 && !isPopulated() && System.nanoTime() - deadline < 0; block--) {
+      synchronized (this) {
+        if (unmapping) {
+          return;
+        }
+        if (claim(block)) {
+          populate(block);
+        }
+      }
+    }
+  }
+
+  private boolean claim(long block) {
+    int word = (int) (block / BITS);
+    long bit = 1L << block % BITS;
+    if ((populated.getOpaque(word) & bit) != 0 || (populated.getAndUpdate(word, bits -> bits | bit) & bit) != 0) {
+      return false;
+    }
+    missing.decrementAndGet();
+    return true;
+  }
+
+  private void populate(long block) {
+    long from = block * BLOCK_BYTES;
+    int errno =
+        PageMappings.advise(
+            base + from,
+            Math.min(BLOCK_BYTES, bytes - from),
+            writable ? PageMappings.MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    if (errno != 0) {
+      missing.set(0); // before Linux 5.14; page faults do the same, more slowly
+    }
+  }
+
   /** Unmaps the next part, so that a large mapping does not hold up its owner; true once all is gone. */
   boolean unmapSome() {
+    synchronized (this) {
+      unmapping = true; // waits for one block at most
+    }
     long part = Math.min(UNMAP_BYTES, bytes - unmapped);
     PageMappings.unmap(base + unmapped, part);
     unmapped += part;

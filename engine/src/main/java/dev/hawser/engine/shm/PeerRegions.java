@@ -21,6 +21,7 @@ final class PeerRegions {
   private final PeerProcess peer;
   private final ProcFiles proc;
   private final CommandRing toTarget;
+  private final Populator populator;
   private final Command command = new Command();
   private final ArrayDeque<PeerRegion> unasked = new ArrayDeque<>();
   private final ArrayDeque<PeerRegion> givenBack = new ArrayDeque<>();
@@ -31,10 +32,11 @@ final class PeerRegions {
   private int count;
   private int version;
 
-  PeerRegions(PeerProcess peer, ProcFiles proc, CommandRing toTarget) {
+  PeerRegions(PeerProcess peer, ProcFiles proc, CommandRing toTarget, Populator populator) {
     this.peer = peer;
     this.proc = proc;
     this.toTarget = toTarget;
+    this.populator = populator;
   }
 
   int count() {
@@ -145,6 +147,7 @@ final class PeerRegions {
         return peer + " ended";
       }
       region.granted(grant, mapping, mapping.base() + (grant.offset - start) - grant.address);
+      populator.add(mapping);
       return "";
     } catch (NativeCallException | IllegalStateException e) {
       return "memory of the target cannot be mapped: " + e.getMessage() + "; run both processes as the same user";

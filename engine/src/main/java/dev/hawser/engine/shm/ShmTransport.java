@@ -44,6 +44,7 @@ final class ShmTransport implements Transport {
   private final MemoryRegistry registry;
   private final boolean kernelCopies;
   private final ShmBinder binder;
+  private final Populator populator = new Populator();
   private final PtracePermission permission;
   private final List<Rail> rails = List.of(new Rail(NAME, NAME, 0, 0));
   private final Arena arena = Arena.ofShared();
@@ -120,7 +121,7 @@ final class ShmTransport implements Transport {
     if (reach(peerDescription) instanceof Reachability.Unreachable(String reason)) {
       throw new PathSetupException(reason);
     }
-    return new InitiatorSetup(host, key, kernelCopies);
+    return new InitiatorSetup(host, key, kernelCopies, populator);
   }
 
   @Override

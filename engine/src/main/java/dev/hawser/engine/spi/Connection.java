@@ -39,6 +39,12 @@ public interface Connection {
   int RESERVED_MESSAGES = 64;
 
   /**
+   * Initiator: requests that use this region will come; what takes time at its first use can be done now, in the
+   * background. Nothing fails here: a region that cannot be used is refused when it is.
+   */
+  default void foresee(RemoteRegion region) {}
+
+  /**
    * Posts one chunk. The segments are read from the plan before this returns; the local memory is
    * read (WRITE) or written (READ) until the completion or until {@link #drained()}.
    *

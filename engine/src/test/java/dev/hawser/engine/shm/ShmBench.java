@@ -40,12 +40,19 @@ final class ShmBench {
       Region there = PathRig.mapped(rig.there, big, Access.REMOTE_READ_WRITE);
       // In whole pages, as the C program's.
       Region foreign = rig.there.register(rig.arena.allocate(big, 4096), Access.REMOTE_READ_WRITE);
+      Region foreseen = PathRig.mapped(rig.there, big, Access.REMOTE_READ_WRITE);
       Region foreignHere = rig.here.register(rig.arena.allocate(big, 4096), Access.LOCAL);
-      for (Region region : new Region[] {here, there, foreign, foreignHere}) {
+      for (Region region : new Region[] {here, there, foreseen, foreign, foreignHere}) {
         region.segment().fill((byte) 1);
       }
       // The region's own mapping counts as the mapped buffer of the comparison.
       first(rig, here, there, big);
+      rig.initiator.foresee(PathRig.published(foreseen));
+      rig.pump();
+      long until = System.nanoTime() + 1_000_000_000L;
+      rig.pumpUntil(() -> System.nanoTime() - until > 0);
+      System.out.println("foreseen a second before:");
+      first(rig, here, foreseen, big);
       write(rig, PathRig.plan(here, 0, foreign, 0, big));
       small(rig, here, there);
       for (long bytes : new long[] {4096, 64 << 10, 1 << 20, 16 << 20, 64 << 20}) {

@@ -12,6 +12,7 @@ import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import java.time.Duration;
 import java.util.List;
@@ -114,6 +115,11 @@ final class FakeLink implements Link {
   @Override
   public Map<String, String> unused() {
     return Map.of("verbs", "absent");
+  }
+
+  @Override
+  public void foresee(RemoteRegion region) {
+    // memory that both sides have mapped already
   }
 
   @Override
