@@ -289,8 +289,8 @@ public final class InboundLink {
           state == State.PARTING
               ? lapseReason
               : newEpoch
-              ? initiator + " restarted with epoch " + Long.toUnsignedString(hello.initiatorEpoch())
-              : initiator + " began a new session");
+                  ? initiator + " restarted with epoch " + Long.toUnsignedString(hello.initiatorEpoch())
+                  : initiator + " began a new session");
     }
     if ((state == State.LAPSING || state == State.PARTING) && !rules.answerHelloBeforeFenced()) {
       if (waiting.size() == MAX_WAITING) {
