@@ -6,6 +6,7 @@
 package dev.hawser.engine.bootstrap;
 
 import dev.hawser.engine.net.Epoll;
+import dev.hawser.engine.net.Sockets;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -27,6 +28,11 @@ final class BootstrapLoop implements AutoCloseable {
   interface Handler {
     /** The descriptor is ready for something that was asked for, or has failed. */
     void ready();
+
+    /** Nothing follows: the descriptor is to be closed. */
+    default void loopEnds(int fd) {
+      Sockets.close(fd);
+    }
   }
 
   /** A deadline. */
@@ -129,6 +135,8 @@ final class BootstrapLoop implements AutoCloseable {
         ended = !more;
       }
     }
+    // Last words that nobody has taken yet, and probes: no descriptor outlives its handler.
+    Map.copyOf(handlers).forEach((fd, handler) -> guarded(() -> handler.loopEnds(fd)));
   }
 
   private long untilNextTimer() {

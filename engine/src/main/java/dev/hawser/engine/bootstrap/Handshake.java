@@ -84,6 +84,11 @@ abstract class Handshake implements BootstrapLoop.Handler {
   }
 
   @Override
+  public final void loopEnds(int fd) {
+    end();
+  }
+
+  @Override
   public final void ready() {
     try {
       if (state == State.TLS) {

@@ -17,7 +17,7 @@ import java.util.Objects;
  * @param targetEpoch the epoch from the target's metadata; 0 for any
  * @param session the link session that the path joins; 0 asks for a new one
  * @param firstTransfer the lowest transfer that the initiator will use in a new session
- * @param key path and generation
+ * @param key path and generation; generation 0 asks for no path, but leaves the session
  * @param transport the transport's name
  * @param remoteRail the target's rail, by name
  */
@@ -38,5 +38,10 @@ public record Hello(
     Objects.requireNonNull(key, "key");
     Objects.requireNonNull(transport, "transport");
     Objects.requireNonNull(remoteRail, "remoteRail");
+  }
+
+  /** True if the initiator leaves this session, and could not say so on its paths. */
+  public boolean leaves() {
+    return key.generation() == 0;
   }
 }

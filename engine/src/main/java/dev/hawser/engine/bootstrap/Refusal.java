@@ -39,7 +39,9 @@ public record Refusal(Code code, String message) {
     /** The old session was not fenced in time; try again. */
     FENCING(8, false),
     /** Too many connections. */
-    BUSY(9, false);
+    BUSY(9, false),
+    /** The initiator wanted no path, but to leave its session: it has left. */
+    LEFT(10, false);
 
     private final int number;
     private final boolean fatal;

@@ -303,7 +303,9 @@ final class ServerHandshake extends Handshake {
 
   private void refuse(Refusal.Code code, String message) {
     Refusal refusal = new Refusal(code, message);
-    context.log().warn(channel.description() + ": refused: " + Messages.printable(message));
+    if (code != Refusal.Code.LEFT) {
+      context.log().warn(channel.description() + ": refused: " + Messages.printable(message));
+    }
     boolean proven = step == Step.DECIDING || (step == Step.AUTH && !counted);
     byte[] mac =
         proven

@@ -257,6 +257,9 @@ public final class InboundLink {
    * quarantine, until this process ends.
    */
   public void abandon() {
+    for (Runnable command = mailbox.poll(); command != null; command = mailbox.poll()) {
+      command.run(); // a connection that came in the last moment is closed, too
+    }
     for (InboundGeneration g : generations) {
       if (g.state != InboundGeneration.State.FENCED) {
         g.connection.close();
@@ -282,6 +285,13 @@ public final class InboundLink {
       return;
     }
     boolean newEpoch = isNewEpoch(hello);
+    if (hello.leaves()) {
+      if (!newEpoch && hello.session() == session) {
+        lapse(initiator + " closed: its link, or the agent, is closed");
+      }
+      reply.refuse(new Refusal(Refusal.Code.LEFT, "session " + hello.session() + " is left"));
+      return;
+    }
     // an older session than ours is a HELLO that was overtaken: it may join; 0 wants a new one, which one is that nobody
     // has joined yet
     if (isUp() && (newEpoch || (hello.session() == 0 && joined))) {

@@ -343,6 +343,7 @@ public final class OutboundLink implements Link {
 
   /** The worker has ended: closes what is still open. Transfers that are under way stay so. */
   public void abandon() {
+    mailbox.drain(mailReader); // a connection that came in the last moment is closed, too
     live.forEach(g -> g.connection.close());
     live.clear();
   }
@@ -442,6 +443,9 @@ public final class OutboundLink implements Link {
       noteProgress(g);
     }
     work += reapDrained();
+    if (parting) {
+      work += partWhenHeard(); // before the transfers' drain time is over, which takes the paths
+    }
     if (now - nextEvent >= 0) {
       work += timers(); // behind the polls: what has arrived meanwhile is a sign of life
     }
@@ -456,9 +460,6 @@ public final class OutboundLink implements Link {
     }
     work += settlements.drive();
     work += driveFences();
-    if (parting) {
-      work += partWhenHeard();
-    }
     if (isClosed() && !parting && live.isEmpty() && opening == 0) {
       gone = true;
     }
@@ -638,10 +639,13 @@ public final class OutboundLink implements Link {
       open(fresh);
       return;
     }
+    openingSession += session == 0 ? 1 : 0;
+    open(p, p.nextGeneration++, session);
+  }
+
+  private void open(Path p, int generation, int asked) {
     p.opening = true;
     opening++;
-    openingSession += session == 0 ? 1 : 0;
-    int asked = session;
     Hello hello =
         new Hello(
             localName,
@@ -650,7 +654,7 @@ public final class OutboundLink implements Link {
             peer.epoch(),
             asked,
             window.base(),
-            new PathKey(p.id, p.nextGeneration++),
+            new PathKey(p.id, generation),
             p.tier.transport(),
             p.route.remote());
     OpenRequest request =
@@ -666,6 +670,12 @@ public final class OutboundLink implements Link {
   private void opened(Path p, Hello hello, OpenResult result) {
     p.opening = false;
     opening--;
+    if (hello.leaves()) {
+      if (result instanceof OpenResult.Opened(Connection connection, Welcome welcome)) {
+        discard(p, hello, connection);
+      }
+      return;
+    }
     openingSession -= hello.session() == 0 ? 1 : 0;
     switch (result) {
       case OpenResult.Opened(Connection connection, Welcome welcome) -> {
@@ -834,6 +844,9 @@ public final class OutboundLink implements Link {
     }
     g.state = PathGeneration.State.DRAINING;
     g.fault = fault;
+    if (parting && fault.kind() != PathFault.Kind.ABORTED) {
+      closeHeard();
+    }
     upCount--;
     Path p = g.path;
     p.lastFault = fault.toString();
@@ -946,6 +959,8 @@ public final class OutboundLink implements Link {
   private boolean parting;
 
   private long partingUntil;
+  private @Nullable Path partingPath;
+  private boolean partingHeard;
   private CloseKind partingKind = CloseKind.SESSION;
 
   private void part(State how, Cause cause, CloseKind kind, String why) {
@@ -965,19 +980,31 @@ public final class OutboundLink implements Link {
   }
 
   private int partWhenHeard() {
-    boolean heard = true;
+    boolean everywhere = true;
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
         g.postClose(partingKind, stateReason);
-        heard &= g.isCloseHeard();
+        everywhere &= g.isCloseHeard();
+        partingPath = g.path;
       }
     }
-    if (!heard && now - partingUntil < 0) {
+    if (!everywhere && now - partingUntil < 0) {
       return 0;
     }
+    int left = session;
     leave();
+    Path path = partingPath;
+    if (!partingHeard && path != null && left != 0) {
+      // It is stuck behind data, and these paths go: it is said once more on a connection of its own.
+      open(path, 0, left);
+    }
     return 1;
+  }
+
+  /** CLOSE was received on some path, or the peer has ended that path itself. */
+  void closeHeard() {
+    partingHeard = true;
   }
 
   private void leave() {

@@ -271,7 +271,12 @@ final class PathGeneration implements ConnectionEvents {
       case (int) COMMIT -> link.commitAcknowledged(this, argument, status);
       case (int) RECORD -> link.recordAcknowledged(this, argument, status);
       case (int) GRANT -> link.generationRead(argument, status);
-      case (int) CLOSE -> closeHeard |= status == WorkStatus.SUCCESS;
+      case (int) CLOSE -> {
+        if (status == WorkStatus.SUCCESS) {
+          closeHeard = true;
+          link.closeHeard();
+        }
+      }
       default -> {
         // the flush of an ABORT: the target answers with STATE
       }

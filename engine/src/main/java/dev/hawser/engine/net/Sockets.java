@@ -5,8 +5,6 @@
 
 package dev.hawser.engine.net;
 
-import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
-
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -97,33 +95,22 @@ public final class Sockets {
   }
 
   static int socket(int family, int type, Object target) {
-    MemorySegment errno = Errno.capture();
-    int fd;
-    try {
-      fd = (int) SocketBindings.SOCKET.invokeExact(errno, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
-    if (fd < 0) {
-      throw new NetException("socket", Errno.of(errno), target.toString());
-    }
-    return fd;
+    return SystemCall.checked(
+        "socket",
+        target,
+        errno -> (int) SocketBindings.SOCKET.invokeExact(errno, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   }
 
   /** Two connected non-blocking stream sockets of this host, closed on exec. */
   public static int[] pair() {
-    MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment both = arena.allocate(ValueLayout.JAVA_INT, 2);
-      int rc =
-          (int) SocketBindings.SOCKETPAIR.invokeExact(
-              errno, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both.address());
-      if (rc < 0) {
-        throw new NetException("socketpair", Errno.of(errno), "AF_UNIX");
-      }
+      SystemCall.checked(
+          "socketpair",
+          "AF_UNIX",
+          errno -> (int) SocketBindings.SOCKETPAIR.invokeExact(
+              errno, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both.address()));
       return both.toArray(ValueLayout.JAVA_INT);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 
@@ -168,13 +155,7 @@ public final class Sockets {
   }
 
   static int listen(int fd, int backlog) {
-    MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog);
-      return rc < 0 ? -Errno.of(errno) : rc;
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.result(errno -> (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog));
   }
 
   /** Binds a socket to a local endpoint, port 0 for any; 0, or the negative error number. */
@@ -186,32 +167,18 @@ public final class Sockets {
   }
 
   static int bind(int fd, MemorySegment address, int bytes) {
-    MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes);
-      return rc < 0 ? -Errno.of(errno) : rc;
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.result(errno -> (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes));
   }
 
   /** Takes a connection from a listening socket: a non-blocking descriptor, or the negative error number. */
   public static int accept(int fd) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        int accepted = (int) SocketBindings.ACCEPT4.invokeExact(errno, fd, 0L, 0L, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (accepted >= 0) {
-          return accepted;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int accepted;
+    do {
+      accepted =
+          SystemCall.result(
+              errno -> (int) SocketBindings.ACCEPT4.invokeExact(errno, fd, 0L, 0L, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    } while (accepted == -Errno.EINTR);
+    return accepted;
   }
 
   /** Begins to connect: 0 if connected at once, {@code -EINPROGRESS}, or another negative error number. */
@@ -223,18 +190,10 @@ public final class Sockets {
   }
 
   static int connect(int fd, MemorySegment address, int bytes) {
-    MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) SocketBindings.CONNECT.invokeExact(errno, fd, address.address(), bytes);
-      if (rc == 0) {
-        return 0;
-      }
-      // An interrupted connect goes on in the background, like one that does not block.
-      int error = Errno.of(errno);
-      return error == Errno.EINTR ? -EINPROGRESS : -error;
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int result =
+        SystemCall.result(errno -> (int) SocketBindings.CONNECT.invokeExact(errno, fd, address.address(), bytes));
+    // An interrupted connect goes on in the background, like one that does not block.
+    return result == -Errno.EINTR ? -EINPROGRESS : result;
   }
 
   /**
@@ -250,33 +209,27 @@ public final class Sockets {
 
   /** The local endpoint of a socket. */
   public static InetEndpoint local(int fd) {
-    MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
       MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, InetEndpoint.SOCKADDR_BYTES);
-      int rc = (int) SocketBindings.GETSOCKNAME.invokeExact(errno, fd, address.address(), length.address());
-      if (rc < 0) {
-        throw new NetException("getsockname", Errno.of(errno), "fd " + fd);
-      }
+      SystemCall.checked(
+          "getsockname",
+          "fd " + fd,
+          errno -> (int) SocketBindings.GETSOCKNAME.invokeExact(errno, fd, address.address(), length.address()));
       return InetEndpoint.readFrom(address);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 
   /** The peer's endpoint of a connected socket. */
   public static InetEndpoint peer(int fd) {
-    MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = arena.allocate(InetEndpoint.SOCKADDR_BYTES, Long.BYTES);
       MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, InetEndpoint.SOCKADDR_BYTES);
-      int rc = (int) SocketBindings.GETPEERNAME.invokeExact(errno, fd, address.address(), length.address());
-      if (rc < 0) {
-        throw new NetException("getpeername", Errno.of(errno), "fd " + fd);
-      }
+      SystemCall.checked(
+          "getpeername",
+          "fd " + fd,
+          errno -> (int) SocketBindings.GETPEERNAME.invokeExact(errno, fd, address.address(), length.address()));
       return InetEndpoint.readFrom(address);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 
@@ -306,30 +259,25 @@ public final class Sockets {
   }
 
   private static void setOption(int fd, int level, int name, int value) {
-    MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       long address = arena.allocateFrom(ValueLayout.JAVA_INT, value).address();
-      int rc = (int) SocketBindings.SETSOCKOPT.invokeExact(errno, fd, level, name, address, Integer.BYTES);
-      if (rc < 0) {
-        throw new NetException("setsockopt", Errno.of(errno), "fd " + fd + " level " + level + " option " + name);
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
+      SystemCall.checked(
+          "setsockopt",
+          "fd " + fd + " level " + level + " option " + name,
+          errno -> (int) SocketBindings.SETSOCKOPT.invokeExact(errno, fd, level, name, address, Integer.BYTES));
     }
   }
 
   private static int option(int fd, int level, int name) {
-    MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment value = arena.allocate(ValueLayout.JAVA_INT);
       MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, Integer.BYTES);
-      int rc = (int) SocketBindings.GETSOCKOPT.invokeExact(errno, fd, level, name, value.address(), length.address());
-      if (rc < 0) {
-        throw new NetException("getsockopt", Errno.of(errno), "fd " + fd + " level " + level + " option " + name);
-      }
+      SystemCall.checked(
+          "getsockopt",
+          "fd " + fd + " level " + level + " option " + name,
+          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
+              errno, fd, level, name, value.address(), length.address()));
       return value.get(ValueLayout.JAVA_INT, 0);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 
@@ -344,66 +292,27 @@ public final class Sockets {
   }
 
   private static void shutdown(int fd, int how) {
-    MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, how);
-      if (rc < 0 && Errno.of(errno) != ENOTCONN) {
-        throw new NetException("shutdown", Errno.of(errno), "fd " + fd);
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
+    int result = SystemCall.result(errno -> (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, how));
+    if (result < 0 && result != -ENOTCONN) {
+      throw new NetException("shutdown", -result, "fd " + fd);
     }
   }
 
   /** Closes a descriptor, whatever the kernel says: it is free afterwards. */
   public static void close(int fd) {
-    MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) SocketBindings.CLOSE.invokeExact(errno, fd);
-      if (rc < 0 && Errno.of(errno) == Errno.EBADF) {
-        throw new NetException("close", Errno.EBADF, "fd " + fd);
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
+    if (SystemCall.result(errno -> (int) SocketBindings.CLOSE.invokeExact(errno, fd)) == -Errno.EBADF) {
+      throw new NetException("close", Errno.EBADF, "fd " + fd);
     }
   }
 
   /** Sends without blocking: bytes taken, or the negative error number. */
   public static long send(int fd, long address, long bytes) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        long n = (long) SocketBindings.SEND.invokeExact(errno, fd, address, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n >= 0) {
-          return n;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.moved(SocketBindings.SEND, fd, address, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   /** Receives without blocking: bytes, 0 at the end of the stream, or the negative error number. */
   public static long receive(int fd, long address, long bytes) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        long n = (long) SocketBindings.RECV.invokeExact(errno, fd, address, bytes, MSG_DONTWAIT);
-        if (n >= 0) {
-          return n;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.moved(SocketBindings.RECV, fd, address, bytes, MSG_DONTWAIT);
   }
 
   /**
@@ -414,21 +323,7 @@ public final class Sockets {
    * @return bytes, 0 at the end of the stream, or the negative error number
    */
   public static long readv(int fd, long iovec, int count) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        long n = (long) SocketBindings.READV.invokeExact(errno, fd, iovec, count);
-        if (n >= 0) {
-          return n;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.moved(SocketBindings.READV, fd, iovec, count);
   }
 
   /**
@@ -442,39 +337,11 @@ public final class Sockets {
   }
 
   static long sendMessage(int fd, long message, int flags) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        long n = (long) SocketBindings.SENDMSG.invokeExact(errno, fd, message, flags);
-        if (n >= 0) {
-          return n;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.moved(SocketBindings.SENDMSG, fd, message, flags);
   }
 
   static long receiveMessage(int fd, long message, int flags) {
-    MemorySegment errno = Errno.capture();
-    try {
-      while (true) {
-        long n = (long) SocketBindings.RECVMSG.invokeExact(errno, fd, message, flags);
-        if (n >= 0) {
-          return n;
-        }
-        int error = Errno.of(errno);
-        if (error != Errno.EINTR) {
-          return -error;
-        }
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    return SystemCall.moved(SocketBindings.RECVMSG, fd, message, flags);
   }
 
   /**
@@ -485,7 +352,6 @@ public final class Sockets {
    * @return the events that hold, errors and hang-up included; 0 if the time was over first
    */
   public static int poll(int fd, int events, int timeoutMillis) {
-    MemorySegment errno = Errno.capture();
     long deadline = System.nanoTime() + timeoutMillis * 1_000_000L;
     try (Arena arena = Arena.ofConfined()) {
       // struct pollfd { int fd; short events; short revents; }
@@ -494,17 +360,17 @@ public final class Sockets {
       pollfd.set(ValueLayout.JAVA_SHORT, 4, (short) events);
       int left = timeoutMillis;
       while (true) {
-        int n = (int) SocketBindings.POLL.invokeExact(errno, pollfd.address(), 1L, left);
+        int millis = left;
+        int n =
+            SystemCall.result(errno -> (int) SocketBindings.POLL.invokeExact(errno, pollfd.address(), 1L, millis));
         if (n >= 0) {
           return n == 0 ? 0 : pollfd.get(ValueLayout.JAVA_SHORT, 6);
         }
-        if (Errno.of(errno) != Errno.EINTR) {
-          throw new NetException("poll", Errno.of(errno), "fd " + fd);
+        if (n != -Errno.EINTR) {
+          throw new NetException("poll", -n, "fd " + fd);
         }
         left = (int) Math.max(0, (deadline - System.nanoTime() + 999_999) / 1_000_000);
       }
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 }

@@ -449,7 +449,6 @@ public final class WorkerEngine implements Engine {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
-    bootstrap.close(); // no HELLO any more, and no path that comes up behind our back
     List<OutboundLink> leaving = List.copyOf(outbound.values());
     leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here"));
     List<InboundLink> ending = List.copyOf(inbound.values());
@@ -466,6 +465,7 @@ public final class WorkerEngine implements Engine {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    bootstrap.close(); // refused every HELLO in the meantime; what it still had brought is closed by the workers
     workers.forEach(Worker::close);
     for (Transport transport : transports) {
       registry.removeBinder(transport.binder());

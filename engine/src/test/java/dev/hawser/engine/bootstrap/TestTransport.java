@@ -7,8 +7,6 @@ package dev.hawser.engine.bootstrap;
 
 import dev.hawser.engine.spi.BootstrapStream;
 import dev.hawser.engine.spi.Connection;
-import dev.hawser.engine.spi.ConnectionEvents;
-import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.PathSetup;
 import dev.hawser.engine.spi.PathSetupException;
@@ -16,9 +14,8 @@ import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportTraits;
-import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.engine.testkit.IdleConnection;
 import dev.hawser.memory.RegionBinder;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -58,77 +55,19 @@ final class TestTransport implements Transport {
     }
   }
 
-  final class Socket implements Connection {
+  final class Socket extends IdleConnection {
     final BootstrapStream stream;
     final String peerGreeting;
 
     Socket(BootstrapStream stream, String peerGreeting) {
+      super(new PathKey(0, 1));
       this.stream = stream;
       this.peerGreeting = peerGreeting;
     }
 
     @Override
-    public PathKey key() {
-      return new PathKey(0, 1);
-    }
-
-    @Override
     public String describe() {
       return stream.description();
-    }
-
-    @Override
-    public int segmentBudget() {
-      return 0;
-    }
-
-    @Override
-    public int maxSegments() {
-      return 0;
-    }
-
-    @Override
-    public boolean postData(long workId, DataRequest request) {
-      return false;
-    }
-
-    @Override
-    public boolean postFlush(long workId, long transfer, boolean abort) {
-      return false;
-    }
-
-    @Override
-    public boolean postMessage(long workId, ByteBuffer message) {
-      return false;
-    }
-
-    @Override
-    public void flushPosted() {}
-
-    @Override
-    public int poll(ConnectionEvents events) {
-      return 0;
-    }
-
-    @Override
-    public long progress() {
-      return 0;
-    }
-
-    @Override
-    public void abort() {}
-
-    @Override
-    public boolean drained() {
-      return true;
-    }
-
-    @Override
-    public void attach(WaitSet waitSet) {}
-
-    @Override
-    public boolean arm() {
-      return true;
     }
 
     @Override

@@ -10,24 +10,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.bootstrap.Hello;
-import dev.hawser.engine.bootstrap.HelloReply;
-import dev.hawser.engine.bootstrap.PathOpener;
-import dev.hawser.engine.bootstrap.Refusal;
-import dev.hawser.engine.bootstrap.Welcome;
-import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.ConnectionEvents;
-import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
-import dev.hawser.engine.spi.WaitSet;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.Greetings;
+import dev.hawser.engine.testkit.IdleConnection;
+import dev.hawser.engine.testkit.SoleOwner;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageType;
-import dev.hawser.memory.Region;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -65,29 +59,29 @@ class InboundLinkEndTest {
     Path path = join(new PathKey(1, 1), 0);
     link.end(CloseKind.SESSION, "test", told::incrementAndGet);
     link.doWork();
-    Answer again = new Answer();
+    Greetings again = new Greetings();
     link.hello(hello(new PathKey(1, 2), 0), again);
     link.doWork();
-    assertThat(again.welcomes).isEmpty();
+    assertThat(again.isUnanswered()).isTrue();
 
     path.drained = true;
     link.doWork();
     link.doWork();
-    assertThat(again.welcomes).hasSize(1);
+    assertThat(again.welcome().session()).isEqualTo(2);
     assertThat(told).hasValue(1);
   }
 
   @Test
   void waitsForAConnectionThatCameTooLate() {
     Path path = join(new PathKey(1, 1), 0);
-    Answer second = new Answer();
+    Greetings second = new Greetings();
     Hello late = hello(new PathKey(2, 1), 1);
     link.hello(late, second);
     link.doWork();
     link.end(CloseKind.SESSION, "test", told::incrementAndGet);
     work();
     Path straggler = new Path(new PathKey(2, 1));
-    link.connected(late, second.welcomes.getFirst(), straggler);
+    link.connected(late, second.welcome(), straggler);
     link.doWork();
     path.drained = true;
     link.doWork();
@@ -141,12 +135,12 @@ class InboundLinkEndTest {
   }
 
   private Path join(PathKey key, int session) {
-    Answer answer = new Answer();
+    Greetings answer = new Greetings();
     Hello hello = hello(key, session);
     link.hello(hello, answer);
     link.doWork();
     Path path = new Path(key);
-    link.connected(hello, answer.welcomes.getFirst(), path);
+    link.connected(hello, answer.welcome(), path);
     link.doWork();
     return path;
   }
@@ -155,22 +149,7 @@ class InboundLinkEndTest {
     return new Hello("initiator", 3, "target", 7, session, 1, key, "sim", "rail");
   }
 
-  private static final class Answer implements HelloReply {
-    final List<Welcome> welcomes = new ArrayList<>();
-
-    @Override
-    public void welcome(Welcome welcome) {
-      welcomes.add(welcome);
-    }
-
-    @Override
-    public void refuse(Refusal refusal) {
-      throw new AssertionError(refusal);
-    }
-  }
-
-  private static final class Path implements Connection {
-    private final PathKey key;
+  private static final class Path extends IdleConnection {
     private final List<Long> posted = new ArrayList<>();
     final List<String> messages = new ArrayList<>();
     boolean hears = true;
@@ -179,37 +158,7 @@ class InboundLinkEndTest {
     boolean closed;
 
     Path(PathKey key) {
-      this.key = key;
-    }
-
-    @Override
-    public PathKey key() {
-      return key;
-    }
-
-    @Override
-    public String describe() {
-      return "path " + key;
-    }
-
-    @Override
-    public int segmentBudget() {
-      return 1;
-    }
-
-    @Override
-    public int maxSegments() {
-      return 1;
-    }
-
-    @Override
-    public boolean postData(long workId, DataRequest request) {
-      return false;
-    }
-
-    @Override
-    public boolean postFlush(long workId, long transfer, boolean abort) {
-      return false;
+      super(key);
     }
 
     @Override
@@ -218,9 +167,6 @@ class InboundLinkEndTest {
       posted.add(workId);
       return true;
     }
-
-    @Override
-    public void flushPosted() {}
 
     @Override
     public int poll(ConnectionEvents events) {
@@ -233,11 +179,6 @@ class InboundLinkEndTest {
     }
 
     @Override
-    public long progress() {
-      return 0;
-    }
-
-    @Override
     public void abort() {
       aborted = true;
     }
@@ -245,14 +186,6 @@ class InboundLinkEndTest {
     @Override
     public boolean drained() {
       return drained;
-    }
-
-    @Override
-    public void attach(WaitSet waitSet) {}
-
-    @Override
-    public boolean arm() {
-      return true;
     }
 
     @Override
@@ -275,7 +208,7 @@ class InboundLinkEndTest {
     public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 
-  private static final class Host implements LinkHost {
+  private static final class Host extends SoleOwner {
     long now = 1;
 
     @Override
@@ -287,56 +220,5 @@ class InboundLinkEndTest {
     public long random(long bound) {
       return 0;
     }
-
-    @Override
-    public PathOpener opener() {
-      throw new AssertionError("a target opens no paths");
-    }
-
-    @Override
-    public WaitSet waitSet() {
-      return new WaitSet() {
-        @Override
-        public void add(int fd, int interest) {}
-
-        @Override
-        public void modify(int fd, int interest) {}
-
-        @Override
-        public void remove(int fd) {}
-      };
-    }
-
-    @Override
-    public Region scratch() {
-      throw new AssertionError("a target reads no grants");
-    }
-
-    @Override
-    public int takeScratchWord() {
-      return -1;
-    }
-
-    @Override
-    public void releaseScratchWord(int index) {}
-
-    @Override
-    public void wake() {}
-
-    @Override
-    public boolean tryEnter() {
-      return true;
-    }
-
-    @Override
-    public void leave(boolean more) {}
-
-    @Override
-    public boolean runUntil(BooleanSupplier condition, long deadlineNanos) {
-      return condition.getAsBoolean();
-    }
-
-    @Override
-    public void log(System.Logger.Level level, String line) {}
   }
 }

@@ -24,7 +24,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportTraits;
-import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.engine.testkit.SoleOwner;
 import dev.hawser.engine.testkit.sim.LandingObserver;
 import dev.hawser.engine.testkit.sim.SimConnection;
 import dev.hawser.engine.testkit.sim.SimMode;
@@ -42,7 +42,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -487,9 +486,7 @@ final class Simulation implements LandingObserver {
 
   // ------------------------------------------------------------------ agents
 
-  private abstract class SimAgent implements LinkHost {
-    final List<Integer> words = new ArrayList<>();
-    int nextWord;
+  private abstract class SimAgent extends SoleOwner {
     long stoppedUntil;
 
     abstract SimNetwork.Incarnation who();
@@ -522,50 +519,8 @@ final class Simulation implements LandingObserver {
     }
 
     @Override
-    public WaitSet waitSet() {
-      return new WaitSet() {
-        @Override
-        public void add(int fd, int interest) {}
-
-        @Override
-        public void modify(int fd, int interest) {}
-
-        @Override
-        public void remove(int fd) {}
-      };
-    }
-
-    @Override
     public Region scratch() {
       return SCRATCH;
-    }
-
-    @Override
-    public int takeScratchWord() {
-      return words.isEmpty() ? nextWord++ : words.removeLast();
-    }
-
-    @Override
-    public void releaseScratchWord(int index) {
-      words.add(index);
-    }
-
-    @Override
-    public void wake() {}
-
-    @Override
-    public boolean tryEnter() {
-      return false;
-    }
-
-    @Override
-    public void leave(boolean more) {
-      throw new IllegalStateException("nobody entered");
-    }
-
-    @Override
-    public boolean runUntil(BooleanSupplier condition, long deadlineNanos) {
-      return condition.getAsBoolean();
     }
 
     @Override

@@ -6,7 +6,6 @@
 package dev.hawser.engine.testkit.conformance;
 
 import dev.hawser.engine.EngineConfig;
-import dev.hawser.engine.TlsConfig;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -76,7 +75,7 @@ record AgentSetup(
         DRAIN,
         credits,
         secret.getBytes(StandardCharsets.UTF_8),
-        TlsConfig.OFF,
+        fixture.tls(),
         fixture.settings());
   }
 }

@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.testkit.conformance;
 
+import dev.hawser.engine.TlsConfig;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.AllocationOptions;
 import dev.hawser.memory.HugePages;
@@ -43,6 +44,11 @@ public interface Fixture {
   /** The transport's settings. */
   default Map<String, String> settings() {
     return Map.of();
+  }
+
+  /** Each engine's certificate, key and trust; off unless that is what is tried. */
+  default TlsConfig tls() {
+    return TlsConfig.OFF;
   }
 
   /**
