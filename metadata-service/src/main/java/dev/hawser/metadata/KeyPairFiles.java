@@ -6,6 +6,7 @@
 package dev.hawser.metadata;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,9 +40,8 @@ final class KeyPairFiles {
    */
   static void check(Path certificate, Path key) {
     PublicKey shown;
-    try {
-      shown = CertificateFactory.getInstance("X.509").generateCertificate(Files.newInputStream(certificate))
-          .getPublicKey();
+    try (InputStream in = Files.newInputStream(certificate)) {
+      shown = CertificateFactory.getInstance("X.509").generateCertificate(in).getPublicKey();
     } catch (IOException | GeneralSecurityException unusable) {
       throw new MetadataException("The certificate " + certificate
           + " cannot be used; give a PEM file with the service's own certificate first (" + unusable + ")", unusable);

@@ -13,7 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Certificates for one test run, made by the JDK's own keytool: none is kept in the sources. */
@@ -22,13 +24,22 @@ public final class TestCertificates {
 
   private TestCertificates() {}
 
-  /** A self-signed certificate, its key, and itself as what is trusted, as PEM files in {@code folder}. */
-  public static TlsConfig selfSigned(Path folder, String name) {
+  /**
+   * A self-signed certificate, its key, and itself as what is trusted, as PEM files in {@code folder}.
+   *
+   * @param alternatives further names of its holder, as keytool takes them: {@code ip:127.0.0.1}, {@code dns:host}
+   */
+  public static TlsConfig selfSigned(Path folder, String name, String... alternatives) {
     try {
       Path store = folder.resolve(name + ".p12");
-      run(
-          "-genkeypair", "-alias", name, "-keyalg", "EC", "-groupname", "secp256r1", "-dname", "CN=" + name,
-          "-validity", "2", "-keystore", store.toString(), "-storetype", "PKCS12", "-storepass", PASSWORD);
+      List<String> arguments = new ArrayList<>(
+          List.of(
+              "-genkeypair", "-alias", name, "-keyalg", "EC", "-groupname", "secp256r1", "-dname", "CN=" + name,
+              "-validity", "2", "-keystore", store.toString(), "-storetype", "PKCS12", "-storepass", PASSWORD));
+      if (alternatives.length > 0) {
+        arguments.addAll(List.of("-ext", "san=" + String.join(",", alternatives)));
+      }
+      run(arguments.toArray(String[]::new));
       KeyStore keys = KeyStore.getInstance("PKCS12");
       try (InputStream in = Files.newInputStream(store)) {
         keys.load(in, PASSWORD.toCharArray());
