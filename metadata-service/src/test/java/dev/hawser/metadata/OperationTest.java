@@ -18,18 +18,14 @@ import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
 /** What the one who runs the service sees of it. */
@@ -67,36 +63,36 @@ class OperationTest {
 
   @Test
   void logsEachRequestWithItsId() throws InterruptedException {
-    Logger log = Logger.getLogger("dev.hawser.metadata.access");
-    BlockingQueue<String> lines = new LinkedBlockingQueue<>();
-    Handler handler = new Handler() {
-      @Override
-      public void publish(LogRecord line) {
-        lines.add(line.getMessage());
-      }
-
-      @Override
-      public void flush() {}
-
-      @Override
-      public void close() {}
-    };
-    handler.setLevel(Level.ALL);
-    log.setLevel(Level.ALL);
-    log.addHandler(handler);
-    try (MetadataService service = MetadataService.start(MetadataConfig.defaults());
+    try (CapturedLog log = new CapturedLog("dev.hawser.metadata.access");
+        MetadataService service = MetadataService.start(MetadataConfig.defaults());
         TestClient client = new TestClient(service.uri())) {
       client.publish("a", 1, "x", "Hawser-Request-Id", "mine-7");
       String line;
       do {
-        line = lines.poll(20, TimeUnit.SECONDS);
-        assertThat(line).as("the request's line").isNotNull();
+        LogRecord next = log.lines().poll(20, TimeUnit.SECONDS);
+        assertThat(next).as("the request's line").isNotNull();
+        line = next.getMessage();
       } while (!line.startsWith("request_id=mine-7 "));
       assertThat(line)
           .matches("request_id=mine-7 peer=\\S+ subject=\\S+ method=PUT path='/v1/agents/a' status=201 us=[0-9]+");
-    } finally {
-      log.removeHandler(handler);
-      log.setLevel(null);
+    }
+  }
+
+  @Test
+  void clientThatGoesAwayIsNoFaultOfTheService() throws IOException, InterruptedException {
+    try (CapturedLog log = new CapturedLog("dev.hawser.metadata.http.Front");
+        MetadataService service = MetadataService.start(MetadataConfig.defaults());
+        TestClient client = new TestClient(service.uri())) {
+      try (Socket leaving = new Socket(service.uri().getHost(), service.port())) {
+        leaving.getOutputStream().write(HALF_A_PUBLICATION.getBytes(StandardCharsets.US_ASCII));
+        client.get("/health/live");
+      }
+
+      LogRecord line = log.lines().poll(20, TimeUnit.SECONDS);
+      assertThat(line).as("it is noticed").isNotNull();
+      assertThat(line.getLevel()).isEqualTo(Level.FINE);
+      assertThat(client.get("/health/ready").statusCode()).isEqualTo(200);
+      assertThat(log.lines()).isEmpty();
     }
   }
 

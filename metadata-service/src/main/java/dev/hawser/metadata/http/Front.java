@@ -17,6 +17,7 @@ import io.vertx.core.Context;
 import io.vertx.core.Deployable;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpClosedException;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
@@ -162,6 +163,12 @@ public final class Front implements Deployable {
           case StoreException unavailable ->
             Problem.unavailable(
                 "store-unavailable", "The store cannot answer now", String.valueOf(unavailable.getMessage()));
+          case HttpClosedException gone -> {
+            LOG.log(
+                System.Logger.Level.DEBUG, "Request {0}: its client went away before it was complete",
+                exchange.requestId());
+            yield Problem.badRequest("The connection was closed before the request was complete");
+          }
           default -> {
             LOG.log(
                 System.Logger.Level.ERROR,
