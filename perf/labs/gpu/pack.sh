@@ -29,13 +29,17 @@ box="$work/hawser-gpu-lab"
 mkdir -p "$box/lib"
 
 cd "$root"
-mvn -q -pl memory-registry test-compile dependency:copy-dependencies \
-  -DincludeScope=test -DoutputDirectory="$box/lib" -Dmdep.useBaseVersion=true
+modules=(memory-registry engine) # those with tests for a GPU
+mvn -q -pl "$(IFS=,; echo "${modules[*]}")" test-compile dependency:copy-dependencies \
+  -DincludeScope=test -DexcludeGroupIds=dev.hawser -DoutputDirectory="$box/lib"
 console="$(sed -n 's/.*<junit-console.version>\(.*\)<.*/\1/p' pom.xml)"
 mvn -q -N dependency:copy -DoutputDirectory="$box/lib" -Dartifact="org.junit.platform:junit-platform-console-standalone:$console"
 rm -f "$box"/lib/junit-jupiter-*.jar "$box"/lib/junit-platform-{commons,engine,launcher}-*.jar # the console has them
-cp -r memory-registry/target/classes "$box/main"
-cp -r memory-registry/target/test-classes "$box/test"
+for module in "${modules[@]}"; do
+  mkdir -p "$box/classes/$module" "$box/tests/$module"
+  cp -r "$module/target/classes/." "$box/classes/$module"
+  cp -r "$module/target/test-classes/." "$box/tests/$module"
+done
 cp "$lab/run.sh" "$box/run.sh"
 git rev-parse HEAD >"$box/commit" 2>/dev/null || echo unknown >"$box/commit"
 

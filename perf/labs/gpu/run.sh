@@ -12,13 +12,14 @@ box="$(cd "$(dirname "$0")" && pwd)"
 what="${1:-all}"
 out="${2:-$PWD}"
 mkdir -p "$out"
-java=("$box/java/bin/java" --enable-native-access=ALL-UNNAMED -Xmx4g -XX:+UseParallelGC -cp "$box/main:$box/test:$box/lib/*")
+folders="$(printf '%s:' "$box"/classes/* "$box"/tests/*)"
+java=("$box/java/bin/java" --enable-native-access=ALL-UNNAMED -Xmx4g -cp "$folders$box/lib/*")
 nvidia-smi -L >"$out/gpus.txt" 2>&1 || echo "run.sh: nvidia-smi finds no GPU: $(head -1 "$out/gpus.txt")" >&2
 rc=0
 if [ "$what" != bench ]; then
   "${java[@]}" -ea org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors \
     --details=tree --config=junit.jupiter.execution.timeout.default=2m \
-    --include-classname='.*(Cuda|Fake|Kernel).*Test' --scan-classpath="$box/test" >"$out/tests.txt" 2>&1 || rc=1
+    --include-classname='.*(Cuda|FakeGpu|Kernel).*Test' --scan-classpath="$folders" >"$out/tests.txt" 2>&1 || rc=1
   tail -30 "$out/tests.txt"
 fi
 if [ "$what" != tests ]; then
