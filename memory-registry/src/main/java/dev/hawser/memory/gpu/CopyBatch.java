@@ -28,6 +28,9 @@ final class CopyBatch {
   /** With so many indices a piece that does not fit begins another table; with fewer they are turned into runs. */
   private static final int MANY_INDICES = 1024;
 
+  /** From this average on the items of runs are large. */
+  private static final long LARGE_PIECE = 64 << 10;
+
   /** The most indices that one joined piece becomes. */
   private static final int MAX_PARTS = 64;
 
@@ -262,8 +265,9 @@ final class CopyBatch {
       launch.localBase = firstLocal;
       launch.remoteBase = firstRemote;
       launch.pieceBytes = length;
-      launch.itemsPerPiece = Math.toIntExact(itemsOf(length));
-      launch.items = count * itemsOf(length);
+      launch.itemBytes = CopyLaunch.ITEM_BYTES;
+      launch.itemsPerPiece = Math.toIntExact(itemsOf(length, CopyLaunch.ITEM_BYTES));
+      launch.items = (long) count * launch.itemsPerPiece;
       launch.unitBits = unitBits;
       launch.laneBits = CopyLaunch.laneBits(length);
       launch.tableBytes = (long) count * Long.BYTES;
@@ -277,10 +281,16 @@ final class CopyBatch {
   }
 
   private void writeRuns(long room) {
-    long at = room;
-    long items = 0;
     long allBytes = 0;
     long allPieces = 0;
+    for (int run = 0; run < runs; run++) {
+      allPieces += pieces[run];
+      allBytes += pieces[run] * bytes[run];
+    }
+    long average = allBytes / allPieces;
+    int itemBytes = average >= LARGE_PIECE ? CopyLaunch.LARGE_ITEM_BYTES : CopyLaunch.ITEM_BYTES;
+    long at = room;
+    long items = 0;
     for (int run = 0; run < runs; run++) {
       Native.ALL.set(JAVA_LONG, at, local[run]);
       Native.ALL.set(JAVA_LONG, at + 8, remote[run]);
@@ -288,19 +298,18 @@ final class CopyBatch {
       Native.ALL.set(JAVA_LONG, at + 24, remoteStride[run]);
       Native.ALL.set(JAVA_LONG, at + 32, bytes[run]);
       Native.ALL.set(JAVA_LONG, at + 40, items);
-      items += pieces[run] * itemsOf(bytes[run]);
-      allPieces += pieces[run];
-      allBytes += pieces[run] * bytes[run];
+      items += pieces[run] * itemsOf(bytes[run], itemBytes);
       at += RUN_BYTES;
     }
     launch.indexed = false;
     launch.runs = runs;
     launch.items = items;
-    launch.laneBits = CopyLaunch.laneBits(allBytes / allPieces);
+    launch.itemBytes = itemBytes;
+    launch.laneBits = CopyLaunch.laneBits(average);
     launch.tableBytes = (long) runs * RUN_BYTES;
   }
 
-  private static long itemsOf(long pieceBytes) {
-    return (pieceBytes + CopyLaunch.ITEM_BYTES - 1) / CopyLaunch.ITEM_BYTES;
+  private static long itemsOf(long pieceBytes, int itemBytes) {
+    return (pieceBytes + itemBytes - 1) / itemBytes;
   }
 }

@@ -10,8 +10,12 @@ final class CopyLaunch {
   /** Bytes that one group of lanes copies at a time. */
   static final int ITEM_BYTES = 4096;
 
+  /** The same for runs of large pieces: finding the run of an item then costs less in proportion. */
+  static final int LARGE_ITEM_BYTES = 16_384;
+
   boolean indexed;
   long items;
+  int itemBytes;
   int laneBits;
   long tableBytes;
 
@@ -30,6 +34,7 @@ final class CopyLaunch {
     CopyLaunch other = new CopyLaunch();
     other.indexed = indexed;
     other.items = items;
+    other.itemBytes = itemBytes;
     other.laneBits = laneBits;
     other.tableBytes = tableBytes;
     other.localBase = localBase;

@@ -41,7 +41,7 @@ final class KernelArguments {
     putLong(16, launch.remoteBase + remoteShift);
     putLong(24, launch.items);
     putInt(32, Math.toIntExact(launch.pieceBytes));
-    putInt(36, CopyLaunch.ITEM_BYTES);
+    putInt(36, launch.itemBytes);
     putInt(40, launch.itemsPerPiece);
     putInt(44, launch.unitBits);
     putInt(48, launch.laneBits);
@@ -54,7 +54,7 @@ final class KernelArguments {
     putLong(16, remoteShift);
     putLong(24, launch.items);
     putInt(32, launch.runs);
-    putInt(36, CopyLaunch.ITEM_BYTES);
+    putInt(36, launch.itemBytes);
     putInt(40, launch.laneBits);
     putInt(44, toRemote ? 1 : 0);
   }

@@ -52,7 +52,7 @@ class CopyBatchTest {
           long end = run + 1 < launch.runs ? room.get(JAVA_LONG, at + 88) : launch.items;
           long bytes = room.get(JAVA_LONG, at + 32);
           assertThat(room.get(JAVA_LONG, at + 40)).isEqualTo(items);
-          long perPiece = (bytes + CopyLaunch.ITEM_BYTES - 1) / CopyLaunch.ITEM_BYTES;
+          long perPiece = (bytes + launch.itemBytes - 1) / launch.itemBytes;
           for (long i = 0; i < (end - items) / perPiece; i++) {
             read.add(
                 new Piece(
@@ -158,6 +158,16 @@ class CopyBatchTest {
     }
     assertAllRead();
     assertThat(indexed).containsExactly(true);
+  }
+
+  @Test
+  void largePiecesOfManyLengthsHaveLargeItems() {
+    Random random = new Random(6);
+    for (int i = 0; i < 300; i++) {
+      add(random.nextLong(1L << 46), random.nextLong(1L << 46), 60_000L + random.nextInt(1 << 20));
+    }
+    assertAllRead();
+    assertThat(indexed).containsExactly(false);
   }
 
   @Test
