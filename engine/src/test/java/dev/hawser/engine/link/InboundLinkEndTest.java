@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.bootstrap.Hello;
+import dev.hawser.engine.bootstrap.Refusal;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
@@ -126,6 +127,47 @@ class InboundLinkEndTest {
     work();
     assertThat(path.aborted).isTrue();
     assertThat(path.messages).containsExactly("CLOSE");
+  }
+
+  @Test
+  void closesWhatIsLeftWhenItsWorkerHasEnded() {
+    Path mapped = join(new PathKey(1, 1), 0); // its initiator is stopped: it never lets go
+    link.end(CloseKind.AGENT, "test", told::incrementAndGet);
+    work();
+    assertThat(mapped.aborted).isTrue();
+    Greetings late = new Greetings();
+    link.hello(hello(new PathKey(1, 2), 0), late);
+
+    link.abandon();
+    assertThat(mapped.closed).isTrue();
+    assertThat(told).hasValue(0);
+  }
+
+  @Test
+  void aHelloForNoPathEndsTheSessionThatItNames() {
+    Path path = join(new PathKey(1, 1), 0);
+    link.hello(hello(new PathKey(1, 0), 7), new Greetings());
+    work();
+    assertThat(path.aborted).as("that was another session").isFalse();
+
+    Greetings answer = new Greetings();
+    link.hello(hello(new PathKey(1, 0), 1), answer);
+    work();
+    assertThat(path.aborted).isTrue();
+    assertThat(answer.refusal().code()).isEqualTo(Refusal.Code.LEFT);
+  }
+
+  @Test
+  void epochsAreUnsigned() {
+    join(new PathKey(1, 1), 0);
+    Greetings newer = new Greetings();
+    link.hello(new Hello("initiator", -3, "target", 7, 0, 1, new PathKey(1, 1), "sim", "rail"), newer);
+    work();
+    assertThat(newer.isUnanswered()).as("the old epoch is fenced first").isTrue();
+    Greetings older = new Greetings();
+    link.hello(new Hello("initiator", 2, "target", 7, 0, 1, new PathKey(1, 1), "sim", "rail"), older);
+    work();
+    assertThat(older.refusal().code()).isEqualTo(Refusal.Code.SUPERSEDED);
   }
 
   private void work() {

@@ -26,6 +26,14 @@ public final class Greetings implements HelloReply {
     refusals.add(refusal);
   }
 
+  /** The only answer. */
+  public Refusal refusal() {
+    if (refusals.size() != 1 || !welcomes.isEmpty()) {
+      throw new AssertionError("not refused once: " + refusals + " " + welcomes);
+    }
+    return refusals.getFirst();
+  }
+
   /** True before either. */
   public boolean isUnanswered() {
     return welcomes.isEmpty() && refusals.isEmpty();

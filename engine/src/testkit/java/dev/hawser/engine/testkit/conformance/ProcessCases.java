@@ -139,6 +139,32 @@ interface ProcessCases extends Cases {
   }
 
   @Test
+  default void leavesNothingOpenBehindAPeerThatIsStopped() {
+    try (Child child = Child.start(fixture())) {
+      Leaks before = Leaks.now();
+      try (LiveAgent here = here();
+          Memory written = here.memory(OtherProcess.BYTES, Access.LOCAL);
+          Memory lent = here.memory(OtherProcess.BYTES, Access.REMOTE_READ_WRITE)) {
+        Link link = here.engine().connect(child.card().peer());
+        link.awaitUp(Waits.PATIENCE);
+        Transfer write = move(Op.WRITE, link, written, child);
+        Ends.underWay(write);
+        if (!fixture().mapped()) { // there it may still store: what it may store to stays in quarantine
+          child.tell("move WRITE " + new Card(here.description(), lent.remote()).encode(), "moving");
+        }
+        child.stop();
+        here.engine().close();
+        Ends.failed(Waits.MARGIN, write, link, Cause.CLOSED, Cause.PEER_LOST);
+        child.assertStopped();
+        written.awaitUnused();
+        lent.awaitUnused();
+      }
+      child.assertStopped();
+      Leaks.assertNoneSince(before);
+    }
+  }
+
+  @Test
   default void reportsAnInitiatorThatIsStopped() {
     try (Child child = Child.start(fixture());
         LiveAgent here = here();
