@@ -162,6 +162,18 @@ class HawserConfigTest {
   }
 
   @Test
+  void readsEachTransportSettingFromItsOwnVariable() {
+    HawserConfig config = of("HAWSER_VERBS_GID_INDEX", "3", "HAWSER_TCP_SEND_BUFFER", "65536",
+        "HAWSER_TRANSPORT_SETTINGS", "verbs.gid-index=1,verbs.mtu=1024");
+
+    assertThat(config.warnings()).isEmpty();
+    assertThat(config.transportSettings())
+        .isEqualTo(Map.of("verbs.gid-index", "3", "verbs.mtu", "1024", "tcp.send-buffer", "65536"));
+    assertThat(of("HAWSER_VERBS_GID_INDX", "3").warnings().getFirst())
+        .contains("did you mean HAWSER_VERBS_GID_INDEX?");
+  }
+
+  @Test
   void knowsWhatKubernetesInjects() {
     HawserConfig config = of("HAWSER_STRICT", "yes", "HAWSER_METADATA_SERVICE_HOST", "10.0.0.1",
         "HAWSER_METADATA_SERVICE_PORT", "7300", "HAWSER_METADATA_SERVICE_PORT_HTTP", "7300",
