@@ -124,6 +124,16 @@ final class SendQueue {
     return nextWork - firstWork <= workMask - RESERVED;
   }
 
+  /** The number of the next request. */
+  long next() {
+    return tail;
+  }
+
+  /** True if every request below this number ended well. */
+  boolean isCompleted(long number) {
+    return retired >= number;
+  }
+
   long bytesInFlight() {
     return bytesInFlight;
   }

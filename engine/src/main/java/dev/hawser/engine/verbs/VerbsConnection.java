@@ -41,11 +41,18 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private static final int MAX_MESSAGE_BYTES = SharedReceiveQueue.SLOT_BYTES;
   private static final int RESERVED_MESSAGE_BYTES = (RESERVED_MESSAGES + 3) * MAX_MESSAGE_BYTES;
 
-  /**
-   * Bytes of data under way: many times what fills 400 Gb/s, and little enough that a sign of life posted behind them is
-   * not late on a slow link.
-   */
-  private static final long BYTES_IN_FLIGHT = 16 << 20;
+  /** Bytes of data under way at most: many times what fills 400 Gb/s. */
+  private static final long MOST_IN_FLIGHT = 16 << 20;
+
+  /** At least, and at first: a sign of life is posted behind them, and must not be late on a slow link. */
+  private static final long FEWEST_IN_FLIGHT = 512 << 10;
+
+  private static final long FIRST_IN_FLIGHT = 1 << 20;
+
+  /** Data that take longer than this wait for each other: fewer are posted ahead. */
+  private static final long SLOW_NANOS = 50_000_000;
+
+  private static final long FAST_NANOS = 10_000_000;
 
   private static final int COMPLETIONS = 32;
   private static final int ROUNDS = 8;
@@ -92,6 +99,11 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private final int maxPiece;
   private @Nullable Region lastLocal;
   private @Nullable DeviceKeys lastKeys;
+
+  private long mostInFlight = FIRST_IN_FLIGHT;
+  private boolean timing; // one request at a time is timed
+  private long timedUntil;
+  private long timedSince;
 
   private long messageHead;
   private long messageTail;
@@ -191,7 +203,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   public int segmentBudget() {
     if (!initiator
         || state != State.OPEN
-        || queue.bytesInFlight() >= BYTES_IN_FLIGHT
+        || queue.bytesInFlight() >= mostInFlight
         || !queue.hasDataWork()
         || MESSAGE_BYTES - (messageTail - messageHead) < RESERVED_MESSAGE_BYTES) {
       return 0;
@@ -226,7 +238,23 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       }
     }
     queue.postDraft(workId, request.length());
+    if (!timing) {
+      timing = true;
+      timedUntil = queue.next();
+      timedSince = System.nanoTime();
+    }
     return true;
+  }
+
+  /** Lets more data be under way where they end soon, and fewer where they do not. */
+  private void adaptFlight() {
+    timing = false;
+    long nanos = System.nanoTime() - timedSince;
+    if (nanos > SLOW_NANOS) {
+      mostInFlight = Math.max(FEWEST_IN_FLIGHT, mostInFlight / 2);
+    } else if (nanos < FAST_NANOS) {
+      mostInFlight = Math.min(MOST_IN_FLIGHT, mostInFlight * 2);
+    }
   }
 
   /** Finds the keys of a segment's regions, which most often are those of the segment before. */
@@ -341,6 +369,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       }
     }
     giveReceives(false);
+    if (timing && queue.isCompleted(timedUntil)) {
+      adaptFlight();
+    }
     work += report(to);
     if (empty) {
       work += lookAround(to, work == 0);
