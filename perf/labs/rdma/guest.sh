@@ -166,10 +166,13 @@ if [ "$role" = target ]; then
   target=$!
   began=$SECONDS
   while kill -0 "$target" 2>/dev/null; do
-    if listens "$target_port"; then
+    if $target_says; then
+      [ ! -e /run/target-up ] || break
+    elif listens "$target_port"; then
       break
     fi
-    if [ $((SECONDS - began)) -ge "$target_wait" ]; then
+    if [ $((SECONDS - began)) -ge "${target_wait%.*}" ]; then
+      ! $target_says || give_up "the target agent is not up after $target_wait s"
       [ -z "$target_port" ] || give_up "the target command does not listen on port $target_port after $target_wait s"
       break
     fi

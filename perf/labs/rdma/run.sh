@@ -22,7 +22,7 @@ Options
   --delay TIME                hold packets back, as 1ms, on both rails
   --target-command COMMAND    what the other guest runs, by a shell (metadata service and hawser bench --role target)
   --target-port PORT          it is up when it listens there; without, when it listens anywhere, or after --target-wait
-  --target-wait TIME          how long to wait for that (60s with a port, else 3s)
+  --target-wait TIME          how long to wait for that (60s with a port, else 3s; 2m for ours)
   --share FOLDER              a folder of this host that the guests may write to
   --cpus N, --memory MIB      of a guest (one: 2, 4096; two: 1, 2048)
   --timeout TIME              of the command (10m)
@@ -173,21 +173,24 @@ cp "$here/guest.sh" "$run/guest.sh"
 {
   printf 'link_down=%q\nlink_up=%q\n' "${link_down[*]}" "${link_up[*]}"
   printf 'loss=%q\ndelay=%q\nshared=%q\n' "$loss" "$delay" "$share"
-  if [ "$mode" = two ] && [ -z "$target_command" ]; then
-    target_port=${target_port:-7300}
-  fi
+  # Ours says itself when it is up; of others it is seen when they listen.
+  target_says=false
   wait_default=3
   [ -z "$target_port" ] || wait_default=60
-  printf 'target_port=%q\ntarget_wait=%q\n' "$target_port" "${target_wait:-$wait_default}"
+  if [ "$mode" = two ] && [ -z "$target_command" ]; then
+    target_says=true
+    wait_default=120
+  fi
+  printf 'target_port=%q\ntarget_wait=%q\ntarget_says=%q\n' "$target_port" "${target_wait:-$wait_default}" "$target_says"
 } >"$run/settings"
 
 script() { # FILE: the user's environment, then what stdin says
   {
     local name
     for name in PATH HOME USER LANG LC_ALL ${!JAVA*} ${!HAWSER_*}; do
-      [ -z "${!name+set}" ] || printf 'export %s=%q\n' "$name" "${!name}"
+      [ -z "${!name+set}" ] || [[ $name == HAWSER_LAB_* ]] || printf 'export %s=%q\n' "$name" "${!name}"
     done
-    printf 'export HAWSER_LAB=%q TMPDIR=/tmp\ncd %q\n' "$mode" "$PWD"
+    printf 'export RDMA_LAB=%q TMPDIR=/tmp\ncd %q\n' "$mode" "$PWD"
     cat
   } >"$1"
 }
@@ -195,8 +198,20 @@ printf -v words '%q ' "$@"
 script "$run/command" <<<"exec $words"
 if [ "$mode" = two ]; then
   if [ -z "$target_command" ]; then
-    printf -v target_command '%q metadata --listen target:7300 --allow-anonymous & until (: </dev/tcp/target/7300) 2>/dev/null; do sleep 0.2; done; exec %q bench --role target --metadata http://target:7300 --listen target:0' \
-      "$home/hawser" "$home/hawser"
+    printf -v launcher '%q' "$home/hawser"
+    target_command="$launcher metadata --listen target:7300 --allow-anonymous &
+      until (: </dev/tcp/target/7300) 2>/dev/null; do sleep 0.2; done
+      for warm in 1 2 3; do # the first answers take seconds in an emulated machine, longer than agents wait
+        exec 5<>/dev/tcp/target/7300
+        printf 'HEAD /v1/agents/nobody HTTP/1.1\\r\\nHost: target\\r\\nConnection: close\\r\\n\\r\\n' >&5
+        timeout 60 cat <&5 >/dev/null
+        exec 5>&-
+      done
+      $launcher bench --role target --metadata http://target:7300 --listen 10.77.9.2:0 | while IFS= read -r line; do
+        printf '%s\\n' \"\$line\"
+        touch /run/target-up
+      done
+      exit \${PIPESTATUS[0]}"
   fi
   script "$run/target" <<<"$target_command"
 fi
@@ -273,6 +288,7 @@ hear() { # NAME FD PID DEADLINE WORD...: waits for a line that begins with one o
 }
 
 boot_deadline=$((SECONDS + 120))
+target_limit=${target_wait:-$wait_default}
 if [ "$mode" = two ]; then
   role=target
   mapfile -t nics < <(
@@ -312,7 +328,7 @@ readers+=($!)
 
 hear "$role" "$control" "$pid" "$boot_deadline" ready || fail "the guest $role did not boot within two minutes"
 if [ "$mode" = two ]; then
-  hear target "$target_control" "$target_pid" $((boot_deadline + 60)) up || fail "the target did not come up"
+  hear target "$target_control" "$target_pid" $((boot_deadline + ${target_limit%.*})) up || fail "the target did not come up"
 fi
 echo go >"$run/$role.control.in"
 hear "$role" "$control" "$pid" $((SECONDS + 60)) started || fail "the guest $role does not answer"

@@ -11,6 +11,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.verbs.abi.VerbsAbi;
+import dev.hawser.engine.verbs.abi.VerbsLibrary;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -99,6 +100,16 @@ public final class FakeVerbs implements AutoCloseable {
         return absent.contains(name) ? Optional.empty() : Optional.ofNullable(symbols.get(name));
       }
     };
+  }
+
+  /** Lets it play libibverbs for every engine of this process that starts from now on, until {@link #uninstall}. */
+  public void install() {
+    VerbsLibrary.install(VerbsLibrary.of("the fake libibverbs", symbols()));
+  }
+
+  /** Gives engines that start from now on the system's own library again. */
+  public void uninstall() {
+    VerbsLibrary.install(null);
   }
 
   /** One of its devices. */

@@ -16,6 +16,7 @@ import java.lang.foreign.MemorySegment;
 /** One end of a connection that is made by hand, with all that belongs to it. */
 final class RawEnd implements AutoCloseable {
   static final int DEPTH = 16;
+  static final int MOST = 1024;
   static final int BYTES = 64 << 10;
   private static final int ALL =
       VerbsAbi.AccessFlags.LOCAL_WRITE | VerbsAbi.AccessFlags.REMOTE_WRITE | VerbsAbi.AccessFlags.REMOTE_READ;
@@ -30,11 +31,15 @@ final class RawEnd implements AutoCloseable {
   final MemorySegment memory = arena.allocate(BYTES, 4096);
   final long mr;
   final MemorySegment wc = arena.allocate(64L * VerbsAbi.Wc.BYTES, 8);
-  private final MemorySegment wrs = arena.allocate(64L * (VerbsAbi.SendWr.BYTES + VerbsAbi.Sge.BYTES), 8);
+  private final MemorySegment wrs = arena.allocate(MOST * (long) (VerbsAbi.SendWr.BYTES + VerbsAbi.Sge.BYTES), 8);
   private final MemorySegment bad = arena.allocate(8, 8);
   private final MemorySegment attr = arena.allocate(VerbsAbi.QpAttr.BYTES, 8);
 
   RawEnd(VerbsLibrary library, int device) {
+    this(library, device, DEPTH);
+  }
+
+  RawEnd(VerbsLibrary library, int device, int depth) {
     try (VerbsDevices devices = VerbsDevices.list(library)) {
       context = devices.open(devices.found().get(device));
     }
@@ -48,7 +53,7 @@ final class RawEnd implements AutoCloseable {
     RawMemory.u64(at + VerbsAbi.QpInitAttr.SEND_CQ, cq);
     RawMemory.u64(at + VerbsAbi.QpInitAttr.RECV_CQ, cq);
     RawMemory.u64(at + VerbsAbi.QpInitAttr.SRQ, srq);
-    RawMemory.u32(at + VerbsAbi.QpInitAttr.MAX_SEND_WR, DEPTH);
+    RawMemory.u32(at + VerbsAbi.QpInitAttr.MAX_SEND_WR, depth);
     RawMemory.u32(at + VerbsAbi.QpInitAttr.MAX_SEND_SGE, 1);
     RawMemory.u32(at + VerbsAbi.QpInitAttr.MAX_INLINE_DATA, 64);
     RawMemory.u32(at + VerbsAbi.QpInitAttr.QP_TYPE, VerbsAbi.QpType.RC);
@@ -174,8 +179,8 @@ final class RawEnd implements AutoCloseable {
   }
 
   int receive(long id, int offset, int bytes) {
-    try (Arena short_ = Arena.ofConfined()) {
-      long wr = short_.allocate(VerbsAbi.RecvWr.BYTES + VerbsAbi.Sge.BYTES, 8).address();
+    try (Arena arenaOfCall = Arena.ofConfined()) {
+      long wr = arenaOfCall.allocate(VerbsAbi.RecvWr.BYTES + VerbsAbi.Sge.BYTES, 8).address();
       long sge = wr + VerbsAbi.RecvWr.BYTES;
       RawMemory.u64(sge + VerbsAbi.Sge.ADDR, memory.address() + offset);
       RawMemory.u32(sge + VerbsAbi.Sge.LENGTH, bytes);
