@@ -86,7 +86,7 @@ make_initrd() {
   rm -rf "$cache"/initrd.* "$cache"/initrd-*.gz
   # depmod and modprobe want ROOT/lib/modules/VERSION.
   mkdir -p "$root/all/lib/modules" "$root/small/lib/modules/$version" "$root/small/bin" \
-    "$root"/small/{proc,sys,dev,host,layer,root}
+    "$root"/small/{proc,sys,dev,host,layer,guest}
   ln -s "$tree" "$root/all/lib/modules/$version"
   [ -r "$tree/modules.dep" ] || depmod -b "$root/all" "$version"
   for module in "${modules[@]}"; do
