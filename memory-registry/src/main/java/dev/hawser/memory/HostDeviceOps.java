@@ -5,8 +5,6 @@
 
 package dev.hawser.memory;
 
-import java.util.Arrays;
-
 /**
  * {@link DeviceOps} on the host's memory, by the calling thread: each call is done when it returns. Thread-safe; it has no
  * state.
@@ -60,22 +58,8 @@ public final class HostDeviceOps implements DeviceOps {
 
   @Override
   public void permute(long from, long to, long[] shape, int[] axes, int elementBytes) {
-    checkPermutation(shape, axes, elementBytes);
-    int rank = shape.length;
-    long[] strides = new long[rank];
-    long distance = elementBytes;
-    for (int axis = rank - 1; axis >= 0; axis--) {
-      strides[axis] = distance;
-      distance = multiply(distance, shape[axis]);
-    }
-    long[] resultShape = new long[rank];
-    long[] resultStrides = new long[rank];
-    for (int axis = 0; axis < rank; axis++) {
-      resultShape[axis] = shape[axes[axis]];
-      resultStrides[axis] = strides[axes[axis]];
-    }
     // Reading in the order of the result is a gather; axes that stay together are joined into one piece.
-    gather(BlockList.strided(from, resultShape, resultStrides, elementBytes), to);
+    gather(PermutedTensor.of(shape, axes, elementBytes).elements(from, Device.HOST), to);
   }
 
   @Override
@@ -102,35 +86,5 @@ public final class HostDeviceOps implements DeviceOps {
   @Override
   public void close() {
     // holds nothing
-  }
-
-  private static void checkPermutation(long[] shape, int[] axes, int elementBytes) {
-    boolean[] seen = new boolean[shape.length];
-    boolean isPermutation = axes.length == shape.length;
-    for (int i = 0; isPermutation && i < axes.length; i++) {
-      isPermutation = axes[i] >= 0 && axes[i] < seen.length && !seen[axes[i]];
-      if (isPermutation) {
-        seen[axes[i]] = true;
-      }
-    }
-    if (!isPermutation) {
-      throw new InvalidMemoryException(
-          "axes", Arrays.toString(axes) + " is no order of the axes of " + Arrays.toString(shape));
-    }
-    for (long extent : shape) {
-      if (extent < 0) {
-        throw new InvalidMemoryException("shape", Arrays.toString(shape) + " has a negative extent");
-      }
-    }
-    if (elementBytes < 1) {
-      throw new InvalidMemoryException("elementBytes", elementBytes + " bytes is no size of an element");
-    }
-  }
-
-  private static long multiply(long bytes, long extent) {
-    if (extent != 0 && bytes > Long.MAX_VALUE / extent) {
-      throw new InvalidMemoryException("shape", "the tensor has 2^63 bytes or more");
-    }
-    return bytes * extent;
   }
 }

@@ -415,11 +415,14 @@ public final class CudaDriver implements GpuDriver {
 
   @Override
   public boolean isStreamIdle(long stream) {
-    int result = call(cuda.streamQuery, stream);
+    return isDone(call(cuda.streamQuery, stream), "cuStreamQuery");
+  }
+
+  private static boolean isDone(int result, String call) {
     if (result == CudaResults.NOT_READY) {
       return false;
     }
-    check(result, "cuStreamQuery");
+    check(result, call);
     return true;
   }
 
@@ -443,12 +446,7 @@ public final class CudaDriver implements GpuDriver {
 
   @Override
   public boolean isEventDone(long event) {
-    int result = call(cuda.eventQuery, event);
-    if (result == CudaResults.NOT_READY) {
-      return false;
-    }
-    check(result, "cuEventQuery");
-    return true;
+    return isDone(call(cuda.eventQuery, event), "cuEventQuery");
   }
 
   @Override

@@ -5,8 +5,7 @@
 
 package dev.hawser.memory.cuda;
 
-import java.util.HashMap;
-import java.util.Map;
+import dev.hawser.memory.gpu.ResultNames;
 
 /**
  * The results of the CUDA driver: names, and what to do about those that people meet.
@@ -18,13 +17,14 @@ final class CudaResults {
   static final int NOT_READY = 600;
   static final int PEER_ACCESS_ALREADY_ENABLED = 704;
 
-  private static final Map<Integer, String> NAMES = names();
+  // The table stands at the end, for it is long.
+  private static final ResultNames NAMES = new ResultNames("CUDA_ERROR_", "CUDA result", CudaResults.TEXT);
 
   private CudaResults() {}
 
   /** The name of a result, for example {@code CUDA_ERROR_OUT_OF_MEMORY}. */
   static String name(int result) {
-    return NAMES.getOrDefault(result, "CUDA result " + result);
+    return NAMES.of(result);
   }
 
   /** Whether the context, and with it the device, is lost to this process. */
@@ -71,17 +71,6 @@ final class CudaResults {
       case 999 -> "the driver failed without a reason; see dmesg for Xid";
       default -> "see CUresult in the CUDA driver API";
     };
-  }
-
-  private static Map<Integer, String> names() {
-    Map<Integer, String> names = new HashMap<>();
-    TEXT.lines()
-        .forEach(
-            line -> {
-              int space = line.indexOf(' ');
-              names.put(Integer.valueOf(line.substring(0, space)), "CUDA_ERROR_" + line.substring(space + 1));
-            });
-    return names;
   }
 
   private static final String TEXT =

@@ -14,6 +14,7 @@ import dev.hawser.memory.Device;
 import dev.hawser.memory.DeviceOps;
 import dev.hawser.memory.ElementType;
 import dev.hawser.memory.InvalidMemoryException;
+import dev.hawser.memory.PermutedTensor;
 import dev.hawser.memory.ReduceOp;
 import java.time.Duration;
 import java.util.Arrays;
@@ -286,12 +287,13 @@ public final class GpuDeviceOps implements DeviceOps {
 
   @Override
   public void permute(long from, long to, long[] shape, int[] axes, int elementBytes) {
-    Permutation permutation = Permutation.of(from, to, shape, axes, elementBytes);
+    PermutedTensor tensor = PermutedTensor.of(shape, axes, elementBytes);
+    Permutation permutation = Permutation.of(tensor, from, to, elementBytes);
     if (permutation.units() == 0) {
       return;
     }
     if (permutation.axes() > KernelArguments.MAX_AXES) {
-      gather(Permutation.blocks(from, shape, axes, elementBytes, gpu.device()), to);
+      gather(tensor.elements(from, gpu.device()), to);
       return;
     }
     arguments.permute(
@@ -423,23 +425,16 @@ public final class GpuDeviceOps implements DeviceOps {
       return shape.length;
     }
 
-    static Permutation of(long from, long to, long[] shape, int[] axes, int elementBytes) {
-      check(shape, axes, elementBytes);
-      long[] distance = new long[shape.length];
-      long bytes = elementBytes;
-      for (int axis = shape.length - 1; axis >= 0; axis--) {
-        distance[axis] = bytes;
-        bytes = multiply(bytes, shape[axis]);
-      }
+    static Permutation of(PermutedTensor tensor, long from, long to, int elementBytes) {
       // Result axes, from the last on, the bytes of an element being the last of all; joined where they stay together.
-      long[] extents = new long[shape.length + 1];
-      long[] strides = new long[shape.length + 1];
+      long[] extents = new long[tensor.rank() + 1];
+      long[] strides = new long[tensor.rank() + 1];
       int first = extents.length - 1;
       extents[first] = elementBytes;
       strides[first] = 1;
-      for (int axis = shape.length - 1; axis >= 0; axis--) {
-        long extent = shape[axes[axis]];
-        long stride = distance[axes[axis]];
+      for (int axis = tensor.rank() - 1; axis >= 0; axis--) {
+        long extent = tensor.extent(axis);
+        long stride = tensor.stride(axis);
         if (stride == extents[first] * strides[first]) {
           extents[first] *= extent;
         } else if (extent != 1) {
@@ -458,21 +453,7 @@ public final class GpuDeviceOps implements DeviceOps {
         joinedShape = Arrays.copyOf(joinedShape, last);
         joinedStride = Arrays.copyOf(joinedStride, last);
       }
-      return new Permutation(bytes / unit, unit, joinedShape, joinedStride);
-    }
-
-    /** The elements in the order of the result, for more axes than the kernel takes. */
-    static BlockList blocks(long from, long[] shape, int[] axes, int elementBytes, Device device) {
-      long[] extents = new long[axes.length];
-      long[] strides = new long[axes.length];
-      for (int axis = 0; axis < axes.length; axis++) {
-        extents[axis] = shape[axes[axis]];
-        strides[axis] = elementBytes;
-        for (int faster = axes[axis] + 1; faster < shape.length; faster++) {
-          strides[axis] *= shape[faster];
-        }
-      }
-      return BlockList.strided(from, extents, strides, elementBytes, device);
+      return new Permutation(tensor.bytes() / unit, unit, joinedShape, joinedStride);
     }
 
     /** The widest word that starts of pieces, and their lengths, are multiples of. */
@@ -482,36 +463,6 @@ public final class GpuDeviceOps implements DeviceOps {
         all |= stride[axis];
       }
       return (int) Long.lowestOneBit(all);
-    }
-
-    private static void check(long[] shape, int[] axes, int elementBytes) {
-      boolean[] seen = new boolean[shape.length];
-      boolean right = axes.length == shape.length;
-      for (int i = 0; right && i < axes.length; i++) {
-        right = axes[i] >= 0 && axes[i] < seen.length && !seen[axes[i]];
-        if (right) {
-          seen[axes[i]] = true;
-        }
-      }
-      if (!right) {
-        throw new InvalidMemoryException(
-            "axes", Arrays.toString(axes) + " is no order of the axes of " + Arrays.toString(shape));
-      }
-      for (long extent : shape) {
-        if (extent < 0) {
-          throw new InvalidMemoryException("shape", Arrays.toString(shape) + " has a negative extent");
-        }
-      }
-      if (elementBytes < 1) {
-        throw new InvalidMemoryException("elementBytes", elementBytes + " bytes is no size of an element");
-      }
-    }
-
-    private static long multiply(long bytes, long extent) {
-      if (extent != 0 && bytes > Long.MAX_VALUE / extent) {
-        throw new InvalidMemoryException("shape", "the tensor has 2^63 bytes or more");
-      }
-      return bytes * extent;
     }
   }
 }

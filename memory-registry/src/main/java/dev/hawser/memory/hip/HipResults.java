@@ -5,8 +5,7 @@
 
 package dev.hawser.memory.hip;
 
-import java.util.HashMap;
-import java.util.Map;
+import dev.hawser.memory.gpu.ResultNames;
 
 /**
  * The results of HIP: names, and what to do about those that people meet.
@@ -20,13 +19,14 @@ final class HipResults {
   static final int PEER_ACCESS_ALREADY_ENABLED = 704;
   static final int NOT_SUPPORTED = 801;
 
-  private static final Map<Integer, String> NAMES = names();
+  // The table stands at the end, for it is long.
+  private static final ResultNames NAMES = new ResultNames("hipError", "HIP result", HipResults.TEXT);
 
   private HipResults() {}
 
   /** The name of a result, for example {@code hipErrorOutOfMemory}. */
   static String name(int result) {
-    return NAMES.getOrDefault(result, "HIP result " + result);
+    return NAMES.of(result);
   }
 
   /** Whether the device is lost to this process. */
@@ -63,17 +63,6 @@ final class HipResults {
       case 999 -> "the driver failed without a reason; see dmesg for amdgpu";
       default -> "see hipError_t in the HIP runtime API";
     };
-  }
-
-  private static Map<Integer, String> names() {
-    Map<Integer, String> names = new HashMap<>();
-    TEXT.lines()
-        .forEach(
-            line -> {
-              int space = line.indexOf(' ');
-              names.put(Integer.valueOf(line.substring(0, space)), "hipError" + line.substring(space + 1));
-            });
-    return names;
   }
 
   private static final String TEXT =
