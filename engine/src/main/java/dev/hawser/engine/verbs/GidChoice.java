@@ -52,6 +52,15 @@ final class GidChoice {
     return best;
   }
 
+  /** As {@link #choose}; none where there is none yet, on a port that is down. */
+  static GidAttributes orNone(VerbsContext context, int port, PortAttributes attributes, int wanted) {
+    try {
+      return choose(context, port, attributes, wanted);
+    } catch (IllegalArgumentException notYet) {
+      return GidAttributes.NONE;
+    }
+  }
+
   private static int rank(@Nullable GidAttributes gid, PortAttributes port) {
     if (gid == null) {
       return 0;

@@ -78,6 +78,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private final QueuePair pair;
   private final BootstrapStream stream;
   private final AsyncEvents events;
+  private final Teardown teardown;
   private final int binderIndex;
   private final int deviceIndex;
   private final String endpoints;
@@ -139,6 +140,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       QpCard remote,
       BootstrapStream stream,
       AsyncEvents events,
+      Teardown teardown,
       int binderIndex,
       int deviceIndex) {
     this.key = key;
@@ -149,6 +151,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     this.pair = pair;
     this.stream = stream;
     this.events = events;
+    this.teardown = teardown;
     this.binderIndex = binderIndex;
     this.deviceIndex = deviceIndex;
     this.endpoints =
@@ -697,6 +700,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     if (state == State.CLOSED) {
       return;
     }
+    boolean harmless = drained(); // else only the end of the queue pair ends its access to memory
     abort();
     state = State.CLOSED;
     events.forget(this);
@@ -704,11 +708,19 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       returnReceives();
     }
     giveReceives(true);
-    pair.destroy();
     WaitSet set = waitSet;
     if (set != null) {
       set.remove(VerbsContext.channelFd(pair.channel()));
     }
+    if (harmless) {
+      teardown.later(endpoints, this::giveBack);
+    } else {
+      giveBack();
+    }
+  }
+
+  private void giveBack() {
+    pair.destroy();
     while (armed && takeEvent()) {
       armed = false;
     }

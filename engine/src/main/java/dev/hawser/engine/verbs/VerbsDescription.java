@@ -41,6 +41,9 @@ record VerbsDescription(List<Entry> rails) {
       if (linkLayer != other.linkLayer) {
         return name + " is " + layer() + ", the peer's " + other.name + " is " + other.layer();
       }
+      if (gid.empty() || other.gid.empty()) {
+        return ""; // a port that is down: what it will have is seen when a path is made
+      }
       if (ethernet() && (gid.type() == VerbsAbi.GidType.ROCE_V1) != (other.gid.type() == VerbsAbi.GidType.ROCE_V1)) {
         return name + " speaks " + gid.typeName() + ", the peer's " + other.name + " " + other.gid.typeName()
             + " (verbs.gid-index)";

@@ -51,13 +51,14 @@ final class VerbsProbe implements AutoCloseable {
         look(list, found);
       }
     }
-    if (rails.isEmpty()) {
+    if (rails.stream().noneMatch(rail -> rail.attributes().active())) {
       return new Outcome.Absent("verbs: no usable port: " + String.join("; ", reasons));
     }
     reasons.forEach(reason -> LOG.log(Level.INFO, "verbs: not used: {0}", reason));
     AsyncEvents events = new AsyncEvents(agent, devices, rails);
     VerbsTransport transport =
-        new VerbsTransport(devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.DRIVERS), events);
+        new VerbsTransport(devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.DRIVERS), events,
+            new Teardown(agent));
     given = true;
     events.start();
     LOG.log(
@@ -76,8 +77,9 @@ final class VerbsProbe implements AutoCloseable {
 
   private void look(VerbsDevices list, VerbsDevices.Found found) {
     String name = found.name();
-    if (!settings.devices().isEmpty() && settings.devices().stream().noneMatch(each -> names(each, name))) {
-      reasons.add(name + " is not among verbs.devices=" + String.join(",", settings.devices()));
+    String obstacle = settings.devices().obstacle(name);
+    if (!obstacle.isEmpty()) {
+      reasons.add(obstacle);
       return;
     }
     if (found.transportType() == VerbsAbi.TransportType.IWARP) {
@@ -111,30 +113,32 @@ final class VerbsProbe implements AutoCloseable {
     }
   }
 
-  private static boolean names(String wanted, String device) {
-    return wanted.equals(device) || wanted.startsWith(device + ":");
-  }
-
   private void look(VerbsDevice device, int port) {
-    if (!settings.wants(device.name(), port)) {
+    if (!settings.devices().wants(device.name(), port)) {
       return;
     }
     try {
       PortAttributes attributes = device.context().queryPort(port);
-      if (!attributes.active()) {
+      boolean active = attributes.active();
+      if (!active) {
+        // A rail all the same: paths are tried on it again and again, and come up once the port does.
         reasons.add(
             device.name() + " port " + port + " is " + attributes.stateName()
                 + ": check the cable, the switch and `ip link`");
-        return;
       }
-      GidAttributes gid = GidChoice.choose(device.context(), port, attributes, settings.gidIndex());
+      GidAttributes gid =
+          active
+              ? GidChoice.choose(device.context(), port, attributes, settings.gidIndex())
+              : GidChoice.orNone(device.context(), port, attributes, settings.gidIndex());
       String name = device.attributes().ports() == 1 ? device.name() : device.name() + ":" + port;
       Rail rail = new Rail(VerbsTransport.NAME, name, rails.size(), attributes.bitsPerSecond());
       int pkey = pkeyIndex(device.context(), port, attributes);
       SharedReceiveQueue receives = new SharedReceiveQueue(device, settings.receiveBuffers());
       VerbsRail made = new VerbsRail(device, port, rail, settings, attributes, gid, pkey, receives);
       rails.add(made);
-      made.mtu(); // a setting that this port cannot keep is found now
+      if (active) {
+        made.mtu(); // a setting that this port cannot keep is found now
+      }
       probeQueuePair(made);
     } catch (RuntimeException e) {
       reasons.add(e.getMessage() + (e instanceof VerbsException ? "" : " (" + device.name() + " port " + port + ")"));

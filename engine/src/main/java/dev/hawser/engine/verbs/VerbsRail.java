@@ -89,7 +89,7 @@ final class VerbsRail implements AutoCloseable {
     PortAttributes now = device.context().queryPort(port);
     GidAttributes known = gid;
     // A table has up to a thousand entries, each of which costs a system call.
-    if (now.active() && known.index() < now.gids()) {
+    if (now.active() && !known.empty() && known.index() < now.gids()) {
       GidAttributes there = device.context().queryGid(port, known.index());
       if (there.type() == known.type() && Arrays.equals(there.gid(), known.gid())) {
         attributes = now;
@@ -123,7 +123,7 @@ final class VerbsRail implements AutoCloseable {
   int mtu() {
     int wanted = settings.mtu() == 0 ? 0 : Integer.numberOfTrailingZeros(settings.mtu()) - 7;
     int active = attributes.activeMtu();
-    if (wanted > active) {
+    if (wanted > active && attributes.active()) {
       throw new PathSetupException(
           "rail %s: verbs.mtu=%d, but its port's active MTU is %d; raise the MTU of its network interface"
               .formatted(rail.name(), settings.mtu(), 128 << active));

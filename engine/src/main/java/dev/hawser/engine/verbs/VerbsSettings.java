@@ -5,7 +5,6 @@
 
 package dev.hawser.engine.verbs;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -32,7 +31,7 @@ import java.util.TreeSet;
  * @param sliceBytes {@code verbs.slice-bytes}: longer regions are registered in slices of this length
  */
 record VerbsSettings(
-    List<String> devices,
+    DeviceChoice devices,
     int gidIndex,
     int mtu,
     int pkey,
@@ -72,10 +71,6 @@ record VerbsSettings(
   /** Below what the 32 bits of some drivers' lengths hold, and whole huge pages. */
   private static final long SLICE_BYTES = 7L << 29;
 
-  VerbsSettings {
-    devices = List.copyOf(devices);
-  }
-
   /**
    * Reads the settings, whose names have lost their {@code verbs.}.
    *
@@ -92,9 +87,8 @@ record VerbsSettings(
     if (mtu != 0 && !List.of(256, 512, 1024, 2048, 4096).contains(mtu)) {
       throw new IllegalArgumentException("setting verbs.mtu=" + mtu + " is none of 256, 512, 1024, 2048, 4096");
     }
-    String devices = settings.getOrDefault("devices", "").strip();
     return new VerbsSettings(
-        devices.isEmpty() ? List.of() : Arrays.stream(devices.split(",", -1)).map(String::strip).toList(),
+        devices(settings),
         number(settings, "gid-index", -1, -1, 255),
         mtu,
         number(settings, "pkey", -1, -1, 0xffff),
@@ -110,6 +104,15 @@ record VerbsSettings(
         number(settings, "max-reads", 16, 1, 255),
         flag(settings, "relaxed-ordering"),
         slice(settings));
+  }
+
+  private static DeviceChoice devices(Map<String, String> settings) {
+    String text = settings.getOrDefault("devices", "");
+    try {
+      return DeviceChoice.of(text);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("setting verbs.devices=" + text + ": " + e.getMessage(), e);
+    }
   }
 
   private static int number(Map<String, String> settings, String name, int otherwise, int least, int most) {
@@ -155,10 +158,5 @@ record VerbsSettings(
     }
     throw new IllegalArgumentException(
         "setting verbs.slice-bytes=" + text + " is not a multiple of 4096 of at least 65536");
-  }
-
-  /** Whether a port is to be used. */
-  boolean wants(String device, int port) {
-    return devices.isEmpty() || devices.contains(device) || devices.contains(device + ":" + port);
   }
 }

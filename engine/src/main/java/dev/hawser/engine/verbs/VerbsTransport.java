@@ -35,13 +35,16 @@ final class VerbsTransport implements Transport {
   private final List<VerbsRail> rails;
   private final VerbsBinder binder;
   private final AsyncEvents events;
+  private final Teardown teardown;
   private volatile int binderIndex = -1;
 
-  VerbsTransport(List<VerbsDevice> devices, List<VerbsRail> rails, VerbsBinder binder, AsyncEvents events) {
+  VerbsTransport(List<VerbsDevice> devices, List<VerbsRail> rails, VerbsBinder binder, AsyncEvents events,
+      Teardown teardown) {
     this.devices = List.copyOf(devices);
     this.rails = List.copyOf(rails);
     this.binder = binder;
     this.events = events;
+    this.teardown = teardown;
   }
 
   @Override
@@ -134,11 +137,12 @@ final class VerbsTransport implements Transport {
       PathKey key, boolean initiator, String peer, VerbsRail rail, QueuePair pair, QpCard card,
       BootstrapStream stream) {
     return new VerbsConnection(
-        key, initiator, peer, rail, pair, card, stream, events, binderIndex, devices.indexOf(rail.device()));
+        key, initiator, peer, rail, pair, card, stream, events, teardown, binderIndex, devices.indexOf(rail.device()));
   }
 
   @Override
   public void close() {
+    teardown.close();
     events.close();
     rails.forEach(VerbsTransport::close);
     devices.forEach(VerbsTransport::close);

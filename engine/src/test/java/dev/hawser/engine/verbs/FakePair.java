@@ -64,7 +64,7 @@ final class FakePair implements AutoCloseable {
 
   private static Map<String, String> with(String device, Map<String, String> settings) {
     Map<String, String> all = new TreeMap<>(settings);
-    all.put("verbs.devices", device);
+    all.putIfAbsent("verbs.devices", device);
     // A peer that does not answer is given up within a fifth of a second.
     all.putIfAbsent("verbs.timeout", "12");
     all.putIfAbsent("verbs.retry-count", "2");

@@ -132,6 +132,29 @@ final class VerbsFaultTest {
   }
 
   @Test
+  void anAmazonAdapter() {
+    here.vendor(0x1d0f);
+    there.vendor(0x1d0f);
+    assertThat(absent(Map.of()))
+        .contains("fake_0 is an EFA adapter")
+        .contains("no reliable connected queue pairs")
+        .contains("SRD")
+        .contains("tcp is used");
+  }
+
+  @Test
+  void aDeviceWithoutSharedReceiveQueues() {
+    here.withoutSharedQueues();
+    assertThat(absent(Map.of("devices", "fake_0"))).contains("fake_0 has no shared receive queues");
+    assertThat(absent(Map.of("devices", "^fake_1")))
+        .contains("fake_0 has no shared receive queues")
+        .contains("fake_1 is excluded by verbs.devices=^fake_1");
+    try (FakePair pair = new FakePair(1, Map.of("verbs.devices", "fake_*"), Map.of()).up(1)) {
+      assertThat(pair.link().paths()).as("paths on the other device only").hasSize(1);
+    }
+  }
+
+  @Test
   void tooLittleLockedMemoryForItsOwnBuffers() {
     verbs.refuse("ibv_reg_mr_iova2", 12, 2);
     assertThat(absent(Map.of())).contains("ENOMEM").contains("ulimit -l");
@@ -343,6 +366,57 @@ final class VerbsFaultTest {
       here.portUp();
       pair.up(2);
       FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)));
+    }
+  }
+
+  @Test
+  void aPortThatIsDownAtTheStart() {
+    FakeVerbs four = new FakeVerbs(4);
+    VerbsLibrary.install(VerbsLibrary.of("a libibverbs with four devices", four.symbols()));
+    FakeDevice late = four.device(2);
+    byte[] address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff, 10, 77, 8, 8};
+    late.portDown();
+    late.gid(0, null, 0).gid(1, null, 0).mtu(VerbsAbi.Mtu.BYTES_256);
+    try (FakePair pair =
+        new FakePair(1, Map.of("verbs.devices", "fake_0,fake_2", "verbs.mtu", "1024"),
+            Map.of("verbs.devices", "fake_1,fake_3")).up(1);
+        Region local = pair.local(1 << 20);
+        Region remote = pair.remote(1 << 20)) {
+      assertThat(pair.awaitFault("fake_2")).contains("port 1 is DOWN").contains("cable");
+      assertThat(pair.upPaths()).isEqualTo(1);
+      FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)));
+
+      late.gid(1, address, VerbsAbi.GidType.ROCE_V2).mtu(VerbsAbi.Mtu.BYTES_4096);
+      late.portUp();
+      pair.up(2);
+      paint(local, 4);
+      FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)).flush(true));
+      assertThat(remote.segment().mismatch(local.segment())).isEqualTo(-1);
+      assertThat(late.counters().bytesWritten()).as("bytes by the rail that came up").isPositive();
+    } finally {
+      VerbsLibrary.install(VerbsLibrary.of("the fake libibverbs", verbs.symbols()));
+      assertThat(four.violations()).isEmpty();
+      assertThat(four.leftovers()).isEmpty();
+      four.close();
+    }
+  }
+
+  @Test
+  void aQueuePairIsGivenBackBesideTheWork() {
+    try (FakePair pair = new FakePair(2).up(2);
+        Region local = pair.local(4096);
+        Region remote = pair.remote(4096)) {
+      FakeQueuePair broken = initiators().getFirst();
+      verbs.hold("ibv_destroy_qp");
+      broken.breakDown();
+      pair.awaitFault("QP_FATAL");
+      pair.up(2); // the path has a new generation
+      for (int i = 0; i < 100; i++) {
+        FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)));
+      }
+      assertThat(here.queuePairs()).as("its driver has not let go of it").contains(broken);
+      verbs.release("ibv_destroy_qp");
+      FakePair.until("it is given back", () -> !here.queuePairs().contains(broken));
     }
   }
 

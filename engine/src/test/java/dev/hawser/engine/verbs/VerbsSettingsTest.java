@@ -21,7 +21,7 @@ class VerbsSettingsTest {
     assertThat(settings.retryCount()).isEqualTo(7);
     assertThat(settings.sliceBytes()).isEqualTo(3_758_096_384L);
     assertThat(settings.relaxedOrdering()).isTrue();
-    assertThat(settings.wants("mlx5_0", 1)).isTrue();
+    assertThat(settings.devices().wants("mlx5_0", 1)).isTrue();
   }
 
   @Test
@@ -43,10 +43,32 @@ class VerbsSettingsTest {
     assertThat(settings.timeout()).isEqualTo(18);
     assertThat(settings.relaxedOrdering()).isFalse();
     assertThat(settings.sliceBytes()).isEqualTo(65536);
-    assertThat(settings.wants("mlx5_0", 2)).isTrue();
-    assertThat(settings.wants("mlx5_1", 1)).isFalse();
-    assertThat(settings.wants("mlx5_1", 2)).isTrue();
-    assertThat(settings.wants("mlx5_2", 1)).isFalse();
+    assertThat(settings.devices().wants("mlx5_0", 2)).isTrue();
+    assertThat(settings.devices().wants("mlx5_1", 1)).isFalse();
+    assertThat(settings.devices().wants("mlx5_1", 2)).isTrue();
+    assertThat(settings.devices().wants("mlx5_2", 1)).isFalse();
+  }
+
+  @Test
+  void choosesDevices() {
+    assertThat(DeviceChoice.of("mlx5_*:1,bnxt_re0").wants("mlx5_7", 1)).isTrue();
+    assertThat(DeviceChoice.of("mlx5_*:1,bnxt_re0").wants("mlx5_7", 2)).isFalse();
+    assertThat(DeviceChoice.of("mlx5_*:1,bnxt_re0").wants("bnxt_re0", 2)).isTrue();
+    assertThat(DeviceChoice.of("mlx5_*:1,bnxt_re0").obstacle("bnxt_re1"))
+        .isEqualTo("bnxt_re1 is not among verbs.devices=mlx5_*:1,bnxt_re0");
+    assertThat(DeviceChoice.of("mlx5_1").wants("mlx5_10", 1)).isFalse();
+    DeviceChoice without = DeviceChoice.of("^mlx5_3, mlx5_4:2");
+    assertThat(without.wants("mlx5_3", 1)).isFalse();
+    assertThat(without.wants("mlx5_4", 1)).isTrue();
+    assertThat(without.wants("mlx5_4", 2)).isFalse();
+    assertThat(without.wants("mlx5_0", 1)).isTrue();
+    assertThat(without.obstacle("mlx5_3")).isEqualTo("mlx5_3 is excluded by verbs.devices=^mlx5_3, mlx5_4:2");
+    assertThat(without.obstacle("mlx5_4")).isEmpty();
+    refuses("devices", "mlx5_0,,mlx5_1");
+    refuses("devices", "mlx5_0:x");
+    refuses("devices", "mlx5_0:0");
+    refuses("devices", "m*x");
+    refuses("devices", "^");
   }
 
   @Test

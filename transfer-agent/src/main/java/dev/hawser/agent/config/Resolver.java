@@ -228,7 +228,7 @@ final class Resolver {
     Map<String, String> listed = pairs(Setting.TRANSPORT_SETTINGS);
     return origin(Setting.TRANSPORT_SETTINGS).source() == Origin.Source.BUILDER
         ? listed
-        : TransportVariables.over(listed, environment);
+        : NcclDevices.unless(TransportVariables.over(listed, environment), environment);
   }
 
   private Map<String, String> pairs(Setting setting) {

@@ -234,6 +234,24 @@ class HawserConfigTest {
   }
 
   @Test
+  void honoursNcclsDevicesOnlyWhileNothingOfOursIsSet() {
+    assertThat(of("NCCL_IB_HCA", "mlx5").transportSettings()).containsEntry("verbs.devices", "mlx5*");
+    assertThat(of("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1").transportSettings())
+        .containsEntry("verbs.devices", "mlx5_0:1,mlx5_1");
+    assertThat(of("NCCL_IB_HCA", "^mlx5_3:1, bnxt").transportSettings())
+        .containsEntry("verbs.devices", "^mlx5_3*:1,bnxt*");
+    assertThat(of("NCCL_IB_HCA", "^=mlx5_3").transportSettings()).containsEntry("verbs.devices", "^mlx5_3");
+    assertThat(of("NCCL_IB_HCA", " ").transportSettings()).doesNotContainKey("verbs.devices");
+
+    assertThat(of("NCCL_IB_HCA", "mlx5", "HAWSER_VERBS_DEVICES", "bnxt_re0").transportSettings())
+        .containsEntry("verbs.devices", "bnxt_re0");
+    assertThat(of("NCCL_IB_HCA", "mlx5", "HAWSER_TRANSPORT_SETTINGS", "verbs.devices=bnxt_re1").transportSettings())
+        .containsEntry("verbs.devices", "bnxt_re1");
+    // A wrong list is told where ours would be told, by the transport.
+    assertThat(of("NCCL_IB_HCA", "=").transportSettings()).doesNotContainKey("verbs.devices");
+  }
+
+  @Test
   void variablesAreUnique() {
     Set<String> seen = new HashSet<>();
     for (Setting setting : Setting.values()) {

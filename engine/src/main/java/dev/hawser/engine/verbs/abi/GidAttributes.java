@@ -19,11 +19,14 @@ import java.util.Arrays;
 @SuppressWarnings("ArrayRecordComponent") // sixteen bytes that go to the device as they are; entries are never compared
 public record GidAttributes(int index, byte[] gid, int type) {
   private static final byte[] IPV4_MAPPED = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff};
-  private static final byte[] NONE = new byte[16];
+  private static final byte[] EMPTY = new byte[16];
+
+  /** Of a port that has none. */
+  public static final GidAttributes NONE = new GidAttributes(-1, EMPTY, -1);
 
   /** Whether there is nothing at this index. */
   public boolean empty() {
-    return Arrays.equals(gid, NONE);
+    return Arrays.equals(gid, EMPTY);
   }
 
   /** Whether it is an IPv4 address. */
@@ -57,6 +60,6 @@ public record GidAttributes(int index, byte[] gid, int type) {
 
   @Override
   public String toString() {
-    return text(gid) + " (index " + index + ", " + typeName() + ")";
+    return empty() ? "none" : text(gid) + " (index " + index + ", " + typeName() + ")";
   }
 }

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.Link;
 import dev.hawser.engine.Transfer;
+import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.engine.TransferEnd.Failed;
 import dev.hawser.engine.TransferEnd.Notified;
@@ -80,7 +81,10 @@ interface ProcessCases extends Cases {
     }
   }
 
-  /** What a process has not processed when it is killed is not promised to be delivered. */
+  /**
+   * What a process has not processed when it is killed is not promised to be delivered; where a NIC acknowledges, it is,
+   * unless the process ends first.
+   */
   @Test
   default void promisesNothingOfATargetThatIsKilled() {
     try (Child child = Child.start(fixture());
@@ -95,11 +99,21 @@ interface ProcessCases extends Cases {
 
       child.stop();
       write.post();
-      Waits.during(
-          AgentSetup.SHORT_LEASE.dividedBy(4),
-          () -> assertThat(write.poll()).as("promised by a process that is stopped: %s", write.end()).isFalse());
-      child.kill();
-      assertThat(lost(write, link).notified()).isIn(Notified.UNKNOWN, Notified.NO);
+      if (fixture().checkedByHardware()) {
+        // The NIC acknowledges for its process, which delivers what came once it goes on; but this one ends first.
+        write.await(REPORTED);
+        child.assertStopped();
+        child.kill();
+        if (!(write.end() instanceof TransferEnd.Done)) {
+          assertThat(lost(write, link).notified()).isIn(Notified.UNKNOWN, Notified.NO);
+        }
+      } else {
+        Waits.during(
+            AgentSetup.SHORT_LEASE.dividedBy(4),
+            () -> assertThat(write.poll()).as("promised by a process that is stopped: %s", write.end()).isFalse());
+        child.kill();
+        assertThat(lost(write, link).notified()).isIn(Notified.UNKNOWN, Notified.NO);
+      }
       local.awaitUnused();
     }
   }

@@ -42,6 +42,8 @@ public final class FakeDevice {
   private final Deque<Injection> injections = new ArrayDeque<>();
 
   private boolean reliable = true;
+  private int vendor = VENDOR;
+  private int maxSharedQueues = 1 << 10;
   private int portState = VerbsAbi.PortState.ACTIVE;
   private boolean cut;
   private boolean held;
@@ -144,6 +146,22 @@ public final class FakeDevice {
       reliable = false;
       RawMemory.u32(struct + VerbsAbi.Device.NODE_TYPE, 7);
       RawMemory.u32(struct + VerbsAbi.Device.TRANSPORT_TYPE, VerbsAbi.TransportType.UNSPECIFIED);
+      return this;
+    }
+  }
+
+  /** Makes it one without shared receive queues. */
+  public FakeDevice withoutSharedQueues() {
+    synchronized (fabric) {
+      maxSharedQueues = 0;
+      return this;
+    }
+  }
+
+  /** Gives it another vendor's number, from the PCI list. */
+  public FakeDevice vendor(int id) {
+    synchronized (fabric) {
+      vendor = id;
       return this;
     }
   }
@@ -491,7 +509,7 @@ public final class FakeDevice {
     string(attr + VerbsAbi.DeviceAttr.FW_VER, "1.0");
     RawMemory.u64(attr + VerbsAbi.DeviceAttr.NODE_GUID, Long.reverseBytes(guid));
     RawMemory.u64(attr + VerbsAbi.DeviceAttr.MAX_MR_SIZE, maxRegion);
-    RawMemory.u32(attr + VerbsAbi.DeviceAttr.VENDOR_ID, VENDOR);
+    RawMemory.u32(attr + VerbsAbi.DeviceAttr.VENDOR_ID, vendor);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_QP, 1 << 16);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_QP_WR, maxSend);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_SGE, 30);
@@ -499,7 +517,7 @@ public final class FakeDevice {
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_MR, 1 << 20);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_QP_RD_ATOM, maxReads);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_QP_INIT_RD_ATOM, maxReads);
-    RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_SRQ, 1 << 10);
+    RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_SRQ, maxSharedQueues);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_SRQ_WR, 32_768);
     RawMemory.u32(attr + VerbsAbi.DeviceAttr.MAX_SRQ_SGE, 4);
     RawMemory.u16(attr + VerbsAbi.DeviceAttr.MAX_PKEYS, 1);

@@ -27,6 +27,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +44,7 @@ import java.util.function.LongSupplier;
  */
 @SuppressWarnings({"unused", "restricted"}) // called from C, by name
 public final class FakeVerbs implements AutoCloseable {
+  private static final int HELD_SECONDS = 30;
   private static final System.Logger LOG = System.getLogger(FakeVerbs.class.getName());
   private static final Linker LINKER = Linker.nativeLinker();
   private static final long TICK_MICROSECONDS = 500;
@@ -71,6 +74,7 @@ public final class FakeVerbs implements AutoCloseable {
   private final Map<String, MemorySegment> symbols = new HashMap<>();
   private final Set<String> absent = new HashSet<>();
   private final Map<String, Refusal> refusals = new HashMap<>();
+  private final Map<String, CountDownLatch> held = new ConcurrentHashMap<>();
   private final Map<String, MemorySegment> operations = new HashMap<>();
   private final Map<Long, FakeContext> contexts = new HashMap<>();
   private final Map<Long, FakeChannel> channels = new HashMap<>();
@@ -140,6 +144,22 @@ public final class FakeVerbs implements AutoCloseable {
         throw new IllegalArgumentException(function + " is not among its functions");
       }
       refusals.put(function, new Refusal(errno, times));
+    }
+  }
+
+  /** Lets calls of a function wait before they do anything, as those of a busy driver do, until {@link #release}. */
+  public void hold(String function) {
+    if (!symbols.containsKey(function)) {
+      throw new IllegalArgumentException(function + " is not among its functions");
+    }
+    held.put(function, new CountDownLatch(1));
+  }
+
+  /** Lets the calls go on that {@link #hold} stopped. */
+  public void release(String function) {
+    CountDownLatch latch = held.remove(function);
+    if (latch != null) {
+      latch.countDown();
     }
   }
 
@@ -355,8 +375,24 @@ public final class FakeVerbs implements AutoCloseable {
   }
 
   private boolean isRefused(String symbol) {
+    CountDownLatch latch = held.get(symbol);
+    if (latch != null) {
+      awaitRelease(symbol, latch);
+    }
     synchronized (fabric) {
       return refusals.containsKey(symbol);
+    }
+  }
+
+  private void awaitRelease(String symbol, CountDownLatch latch) {
+    try {
+      if (!latch.await(HELD_SECONDS, TimeUnit.SECONDS)) {
+        synchronized (fabric) {
+          fabric.violation(symbol + " was held and never released");
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
