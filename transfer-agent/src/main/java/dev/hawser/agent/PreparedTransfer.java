@@ -11,6 +11,7 @@ import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.memory.Region;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +34,9 @@ public final class PreparedTransfer implements TransferHandle {
   private @Nullable Consumer<? super PreparedTransfer> callback;
   private final Runnable callbackTask = this::callBack;
   private @Nullable TransferFuture future;
+  private final AtomicReference<@Nullable Runnable> watcher = new AtomicReference<>();
   private long postedAt;
+  private volatile long endedAt;
   private boolean told = true;
 
   PreparedTransfer(Agent agent, Operation operation, Peer peer, long peerEpoch, Transfer transfer, Region[] regions) {
@@ -160,6 +163,7 @@ public final class PreparedTransfer implements TransferHandle {
       }
     }
     told = false;
+    endedAt = 0;
     postedAt = System.nanoTime();
   }
 
@@ -193,6 +197,7 @@ public final class PreparedTransfer implements TransferHandle {
 
   /** On an engine thread: must be short, and must not call back into the engine. */
   private void ended(Transfer ended) {
+    endedAt = System.nanoTime();
     release();
     TransferFuture waiting = future;
     if (waiting != null) {
@@ -200,6 +205,14 @@ public final class PreparedTransfer implements TransferHandle {
     }
     if (callback != null) {
       agent.callbacks().run(callbackTask);
+    }
+    tellWatcher();
+  }
+
+  private void tellWatcher() {
+    Runnable present = watcher.get() == null ? null : watcher.getAndSet(null);
+    if (present != null) {
+      agent.callbacks().run(present);
     }
   }
 
@@ -242,6 +255,26 @@ public final class PreparedTransfer implements TransferHandle {
       throw notOver(timeout);
     }
     checkDone();
+  }
+
+  /**
+   * Runs a task once, on the callback executor, when the present post has ended; soon if it has already. For those who
+   * decide only after the post that they want to be told. A later call replaces a task that has not run.
+   */
+  public void whenEnded(Runnable task) {
+    watcher.set(task);
+    if (transfer.end() != null) {
+      tellWatcher();
+    }
+  }
+
+  /** From the post to the end; to now while it is under way; zero before the first post. */
+  public Duration elapsed() {
+    if (transfer.id() == 0) {
+      return Duration.ZERO;
+    }
+    long until = endedAt;
+    return Duration.ofNanos((until == 0 ? System.nanoTime() : until) - postedAt);
   }
 
   private AwaitTimeoutException notOver(Duration timeout) {

@@ -1,0 +1,76 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.capi;
+
+import dev.hawser.memory.ffi.Errno;
+import dev.hawser.memory.ffi.NativeLibrary;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * Watched handles that have ended and that nobody took yet, and the file descriptor that says so: for event loops.
+ * Thread-safe.
+ */
+final class Ended {
+  private static final System.Logger LOG = System.getLogger(Ended.class.getName());
+  // ssize_t write(int fd, const void *buf, size_t count)
+  private static final MethodHandle WRITE = NativeLibrary.process().functionWithErrno("write",
+      FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG));
+  private static final MemorySegment ONE = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, 1L);
+
+  private final ConcurrentLinkedQueue<Long> handles = new ConcurrentLinkedQueue<>();
+  private volatile int descriptor = -1;
+
+  void signalTo(int fd) {
+    descriptor = fd;
+    if (fd >= 0 && !handles.isEmpty()) {
+      signal(fd);
+    }
+  }
+
+  void add(long handle) {
+    handles.add(handle);
+    int fd = descriptor;
+    if (fd >= 0) {
+      signal(fd);
+    }
+  }
+
+  long take(long buffer, long capacity) {
+    Foreign.notNegative(capacity, "capacity");
+    long taken = 0;
+    while (taken < capacity) {
+      Long handle = handles.poll();
+      if (handle == null) {
+        break;
+      }
+      Foreign.putLong(Foreign.notNull(buffer, "handles") + taken * Long.BYTES, handle);
+      taken++;
+    }
+    return taken;
+  }
+
+  private static void signal(int fd) {
+    MemorySegment errno = Errno.capture();
+    long rc;
+    try {
+      rc = (long) WRITE.invokeExact(errno, fd, ONE, (long) Long.BYTES);
+    } catch (Throwable t) {
+      throw NativeLibrary.unexpected(t);
+    }
+    // EAGAIN: the pipe is full, so that the loop has been told already.
+    if (rc < 0 && Errno.of(errno) != Errno.EAGAIN) {
+      LOG.log(Level.WARNING,
+          "the end of a transfer cannot be signalled to file descriptor {0}: errno {1}; it is closed?",
+          fd, Errno.of(errno));
+    }
+  }
+}
