@@ -27,8 +27,8 @@ import org.jctools.queues.atomic.MpscUnboundedAtomicArrayQueue;
 /**
  * The owner of some links. Its thread moves them while there is work and sleeps in epoll when there is none. A caller
  * that posts, polls or waits takes its place for a moment, by the {@code owned} token: a small request then needs no
- * hand-over at all. After a caller's visit the thread stays away from the descriptors for up to {@value
- * #LINGER_NANOS} ns, so that it is not woken by each answer that the caller takes itself.
+ * hand-over at all. After a caller's visit the thread stays away from the descriptors for a while, so that it is not woken
+ * by each answer that the caller takes itself.
  */
 final class Worker implements LinkHost, Runnable, AutoCloseable {
   private static final System.Logger LOG = System.getLogger("dev.hawser.engine");
@@ -41,6 +41,12 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   /** How long the thread leaves the links to a caller that comes again and again. */
   private static final long LINGER_NANOS = 500_000;
+
+  /** The same where peers may be waiting for what only this agent's own thread does when the caller stays away. */
+  private static final long ANSWERING_LINGER_NANOS = 200_000;
+
+  /** A caller that polls again within this time polls all the time: its poll takes the place of being woken. */
+  private static final long AGAIN_NANOS = 100_000;
 
   private static final long MAX_SLEEP_NANOS = 1_000_000_000L;
 
@@ -55,6 +61,9 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   private final AtomicBoolean owned = new AtomicBoolean();
   private volatile long lastCaller;
+  private long lastPoll; // of a caller; owner only
+  /** The thread is in epoll, or about to be: set by the owner, cleared by whoever wakes the thread. */
+  private volatile boolean asleep;
   private volatile boolean lingering;
   private volatile boolean wanted;
   private volatile boolean stopping;
@@ -65,6 +74,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     this.scratch = new ScratchWords(scratchRegion);
     this.thread = Thread.ofPlatform().name(name).daemon(true).unstarted(this);
     this.lastCaller = System.nanoTime() - LINGER_NANOS;
+    this.lastPoll = lastCaller;
   }
 
   void start() {
@@ -112,12 +122,14 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         } else if (now - lastWork > SPIN_NANOS) {
           timeout = Math.min(nextTimer(now) - now, MAX_SLEEP_NANOS);
           sleep = timeout > 0 && arm();
+          asleep = sleep;
         }
       } finally {
         owned.set(false);
       }
       if (sleep) {
         epoll.await(timeout);
+        asleep = false;
         lastWork = System.nanoTime() - SPIN_NANOS / 2;
       } else {
         makeWay();
@@ -132,12 +144,13 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   }
 
   private boolean leaveItToCallers() {
-    if (wanted || System.nanoTime() - lastCaller >= LINGER_NANOS) {
+    long linger = answers ? ANSWERING_LINGER_NANOS : LINGER_NANOS;
+    if (wanted || System.nanoTime() - lastCaller >= linger) {
       return false;
     }
     lingering = true;
     if (!wanted && !stopping) {
-      LockSupport.parkNanos(this, LINGER_NANOS);
+      LockSupport.parkNanos(this, linger);
     }
     lingering = false;
     return true;
@@ -225,6 +238,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       return condition.getAsBoolean();
     }
     boolean held = false;
+    boolean more = true;
     try {
       long start = System.nanoTime();
       long until = deadlineNanos - start < CALLER_NANOS ? deadlineNanos : start + CALLER_NANOS;
@@ -237,9 +251,11 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         held = condition.getAsBoolean();
         now = System.nanoTime();
       } while (!held && !stopping && now - until < 0);
-      lastCaller = held ? now : now - LINGER_NANOS;
+      boolean unfinished = !held || isBusy();
+      lastCaller = unfinished ? now - LINGER_NANOS : now;
+      more = unfinished || (asleep && !arm());
     } finally {
-      leave(!held || answers || isBusy());
+      leave(more);
     }
     return held;
   }
@@ -253,16 +269,29 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     return false;
   }
 
-  /** One round on the calling thread; 0 if somebody else is at it. */
+  /**
+   * One round on the calling thread; 0 if somebody else is at it. Who polls all the time takes the thread's place: peers
+   * then need not wake it, and it does not fight for the token, nor for a core where there are few.
+   */
   int help() {
     if (!tryEnter()) {
+      makeWay();
       return 0;
     }
     boolean more = true;
     int work = 0;
     try {
+      long now = System.nanoTime();
+      boolean again = now - lastPoll < AGAIN_NANOS;
+      lastPoll = now;
       work = work();
-      more = work > 0 || !arm();
+      if (again) {
+        lastCaller = now;
+        more = asleep; // nothing is armed any more: it must wait for the caller's absence instead
+        asleep = false;
+      } else {
+        more = work > 0 || !arm();
+      }
     } finally {
       leave(more);
     }

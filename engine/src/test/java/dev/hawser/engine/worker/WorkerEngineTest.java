@@ -35,6 +35,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -145,5 +148,69 @@ final class WorkerEngineTest {
         assertThat(link.paths()).isNotEmpty().allSatisfy(path -> assertThat(path.rail()).contains("127.0.0.1"));
       }
     }
+  }
+
+  /**
+   * A target that polls all the time takes its worker's place: the worker neither sleeps in epoll, where each message
+   * would have to wake it, nor fights for the links; soon after the last poll it serves them again by itself.
+   */
+  @ParameterizedTest
+  @ValueSource(strings = {"shm", "tcp"})
+  void whoPollsAllTheTimeTakesTheWorkersPlace(String transport) throws Exception {
+    try (Side target = new Side("polled", transport);
+        Side initiator = new Side("initiator", transport)) {
+      Region to = target.registry.allocate(4096, Access.REMOTE_READ_WRITE);
+      Region from = initiator.registry.allocate(4096, Access.LOCAL);
+      Link link = initiator.engine.connect(target.description());
+      link.awaitUp(SECOND);
+      Transfer write =
+          link.prepare(
+              Op.WRITE,
+              new TransferPlan(
+                  BlockPairs.of(BlockList.of(from.address(), 8), BlockList.of(to.address(), 8)),
+                  new Region[] {from},
+                  new RemoteRegion[] {remote(to)}))
+              .notification(new byte[] {1});
+      awaitThat(() -> isIn(worker("polled"), "Epoll"));
+
+      AtomicBoolean over = new AtomicBoolean();
+      Thread poller = Thread.ofPlatform().name("poller").start(() -> {
+        while (!over.get()) {
+          target.engine.poll();
+        }
+      });
+      try {
+        awaitThat(() -> isIn(worker("polled"), "LockSupport"));
+        write.post();
+        assertThat(target.notifications.poll(5, TimeUnit.SECONDS)).isNotNull();
+        awaitThat(write::poll);
+      } finally {
+        over.set(true);
+        poller.join();
+      }
+
+      awaitThat(() -> isIn(worker("polled"), "Epoll"));
+      assertThat(write.postAndAwait(SECOND)).isTrue();
+      assertThat(target.notifications.poll(5, TimeUnit.SECONDS)).isNotNull();
+    }
+  }
+
+  private static void awaitThat(BooleanSupplier condition) {
+    long deadline = System.nanoTime() + SECOND.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("time is over").isLessThan(deadline);
+      Thread.onSpinWait();
+    }
+  }
+
+  private static Thread worker(String engine) {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith("hawser-worker-" + engine))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static boolean isIn(Thread thread, String type) {
+    return Stream.of(thread.getStackTrace()).limit(6).anyMatch(frame -> frame.getClassName().endsWith(type));
   }
 }
