@@ -22,7 +22,6 @@ import dev.hawser.perf.peers.Peer;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -50,6 +49,7 @@ final class BenchCommand implements Callable<Integer> {
   private static final String INITIATOR = "initiator";
   private static final String USUAL_SIZES = "4K:64M:x4";
   private static final String COMPARED_SIZES = "8,1M,64M";
+  private static final int MAX_PAIRS = 10_000;
 
   /** Which side of the bench this process is. */
   enum Role {
@@ -85,7 +85,7 @@ final class BenchCommand implements Callable<Integer> {
   private BenchOptions options = new BenchOptions();
 
   @Option(names = "--min-gbits", paramLabel = "G", description = "End with 1 if a row stays below so many Gb/s.")
-  private double minGbits;
+  private @Nullable Double minGbits;
 
   @Option(names = "--json", paramLabel = "FILE", description = "Write everything as one JSON object.")
   private @Nullable Path json;
@@ -120,16 +120,20 @@ final class BenchCommand implements Callable<Integer> {
       throw new UsageException(
           "--metadata needs --role target or --role initiator; without both, everything is started here");
     }
-    checkWritable("--json", json);
-    checkWritable("--plot", plot);
+    Ranges.time("--wait", wait, Ranges.NO_TIME);
+    checkGate();
+    OutputFile jsonFile = OutputFile.of("--json", json);
+    OutputFile plotFile = OutputFile.of("--plot", plot);
+    if (json != null && plot != null && json.toAbsolutePath().normalize().equals(plot.toAbsolutePath().normalize())) {
+      throw new UsageException("--json and --plot name the same file; name two");
+    }
     if (role == Role.TARGET) {
       return target();
     }
-    if (pairs < 1) {
-      throw new UsageException("--pairs is " + pairs + "; it must be 1 or more");
-    }
+    Ranges.between("--pairs", pairs, 1, MAX_PAIRS);
     BenchPlan plan = options.plan(compare ? COMPARED_SIZES : USUAL_SIZES);
-    return role == Role.INITIATOR ? initiator(metadata(), plan) : local(plan);
+    Outputs outputs = new Outputs(jsonFile, plotFile);
+    return role == Role.INITIATOR ? initiator(metadata(), plan, outputs) : local(plan, outputs);
   }
 
   private URI metadata() {
@@ -140,13 +144,20 @@ final class BenchCommand implements Callable<Integer> {
     return uri;
   }
 
-  private static void checkWritable(String option, @Nullable Path file) {
-    if (file == null) {
-      return;
+  private record Outputs(@Nullable OutputFile json, @Nullable OutputFile plot) {
+    void write(BenchReport report) {
+      if (json != null) {
+        json.write(report.toJson());
+      }
+      if (plot != null && !report.rows().isEmpty()) {
+        plot.write(BenchPlots.draw(report));
+      }
     }
-    Path folder = file.toAbsolutePath().getParent();
-    if (Files.isDirectory(file) || folder == null || !Files.isDirectory(folder) || !Files.isWritable(folder)) {
-      throw new UsageException(option + " " + file + " cannot be written; name a file in a folder that is there");
+  }
+
+  private void checkGate() {
+    if (minGbits != null && !(minGbits > 0 && minGbits <= Double.MAX_VALUE)) {
+      throw new UsageException("--min-gbits is " + minGbits + "; give a number of Gb/s above 0");
     }
   }
 
@@ -171,11 +182,11 @@ final class BenchCommand implements Callable<Integer> {
     return 0;
   }
 
-  private int local(BenchPlan plan) {
+  private int local(BenchPlan plan, Outputs outputs) {
     try (MetadataService service = MetadataService.start(MetadataConfig.defaults());
         NodeProcess _ = NodeProcess.start(TARGET, Hawser.class.getName(), targetArguments(service.uri()))) {
       peer = TARGET;
-      return initiator(service.uri(), plan);
+      return initiator(service.uri(), plan, outputs);
     }
   }
 
@@ -192,7 +203,7 @@ final class BenchCommand implements Callable<Integer> {
     return arguments;
   }
 
-  private int initiator(URI uri, BenchPlan plan) {
+  private int initiator(URI uri, BenchPlan plan, Outputs outputs) {
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter err = spec.commandLine().getErr();
     Progress progress = new Progress(err, Progress.isWanted());
@@ -200,7 +211,7 @@ final class BenchCommand implements Callable<Integer> {
       BenchPrinter printer = new BenchPrinter(out, err, progress);
       BenchOutcome outcome = bench.run(plan, peers(printer), pairs, printer);
       progress.clear();
-      write(new BenchReport(Version.text(), HostFacts.here(), outcome.rows(), outcome.peers()));
+      outputs.write(new BenchReport(Version.text(), HostFacts.here(), outcome.rows(), outcome.peers()));
       return verdict(outcome, err);
     } finally {
       progress.clear();
@@ -217,25 +228,12 @@ final class BenchCommand implements Callable<Integer> {
     return Peer.all();
   }
 
-  private void write(BenchReport report) {
-    try {
-      if (json != null) {
-        Files.writeString(json, report.toJson());
-      }
-      if (plot != null && !report.rows().isEmpty()) {
-        Files.writeString(plot, BenchPlots.draw(report));
-      }
-    } catch (IOException e) {
-      throw new UsageException("cannot write " + e.getMessage() + "; name a file that can be written", e);
-    }
-  }
-
   private int verdict(BenchOutcome outcome, PrintWriter err) {
     String command = spec.qualifiedName();
     outcome.failures().forEach(failure -> err.println(command + ": error: " + Hawser.oneLine(failure)));
     boolean slow = false;
     for (BenchRow row : outcome.rows()) {
-      if (row.errors() == 0 && row.gbitsPerSecond() < minGbits) {
+      if (minGbits != null && row.errors() == 0 && !(row.gbitsPerSecond() >= minGbits)) {
         slow = true;
         err.printf("%s: error: %s gave %s Gb/s, less than --min-gbits %s%n", command, BenchTable.what(row),
             BenchTable.figure(row.gbitsPerSecond()), BenchTable.figure(minGbits));

@@ -31,6 +31,10 @@ import picocli.CommandLine.Option;
 /** What to measure. */
 final class BenchOptions {
   private static final String AUTO = "auto";
+  private static final double LEAST_RATE = 0.001;
+  private static final double MOST_RATE = 1e9;
+  /** In a round each thread posts as many requests as it keeps under way, at least. */
+  private static final Duration LONGEST_ROUND = Duration.ofMinutes(1);
 
   @Option(names = "--transport", paramLabel = "NAME", split = ",", defaultValue = AUTO,
       description = "Transports, one after the other: auto (each that works), tcp, shm, … (${DEFAULT-VALUE}).")
@@ -67,9 +71,9 @@ final class BenchOptions {
       description = "Threads that post (${DEFAULT-VALUE}).")
   private int threads = 1;
 
-  @Option(names = "--depth", paramLabel = "N", defaultValue = "0",
+  @Option(names = "--depth", paramLabel = "N",
       description = "Requests that each thread keeps under way (1 below 256K, else 4).")
-  private int depth;
+  private @Nullable Integer depth;
 
   @Option(names = "--completion", paramLabel = "caller|worker", defaultValue = "caller",
       description = "Who sees a request through: the thread that waits for it, or the engine's worker, which sleeps "
@@ -80,9 +84,9 @@ final class BenchOptions {
       description = "Rails to post on, as tcp:10.0.0.7 or mlx5_0:1; all if this is not given. A wrong one is answered with a list.")
   private List<String> rails = List.of();
 
-  @Option(names = "--paths", paramLabel = "K", defaultValue = "0",
+  @Option(names = "--paths", paramLabel = "K",
       description = "Paths on each rail (the transport's own number).")
-  private int paths;
+  private @Nullable Integer paths;
 
   @Option(names = "--duration", paramLabel = "TIME", description = "Time of a row (500ms).")
   private @Nullable Duration duration;
@@ -94,9 +98,9 @@ final class BenchOptions {
       description = "Time before a row counts, five times that for a transport's first (${DEFAULT-VALUE}).")
   private Duration warmup = Duration.ofMillis(200);
 
-  @Option(names = "--rate", paramLabel = "N", defaultValue = "0",
+  @Option(names = "--rate", paramLabel = "N",
       description = "Requests per second, instead of as many as possible; latency then counts from when one was due.")
-  private double rate;
+  private @Nullable Double rate;
 
   @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "30s",
       description = "Deadline of one request (${DEFAULT-VALUE}).")
@@ -136,7 +140,7 @@ final class BenchOptions {
   }
 
   int paths() {
-    return atLeast("--paths", paths, 0);
+    return paths == null ? 0 : Ranges.between("--paths", paths, 1, Ranges.MAX_PATHS);
   }
 
   /**
@@ -152,17 +156,40 @@ final class BenchOptions {
     if (iterations != null && iterations < 1) {
       throw new UsageException("--iterations is " + iterations + "; it must be 1 or more");
     }
-    if (!(rate >= 0) || Double.isInfinite(rate)) {
-      throw new UsageException("--rate is " + rate + "; it must be a number of requests per second");
-    }
-    Duration time = duration == null ? Duration.ofMillis(500) : duration;
-    if (time.isZero() || timeout.isZero()) {
-      throw new UsageException("a time of 0 measures nothing; give --duration and --timeout some");
-    }
-    return new BenchPlan(transports(), List.copyOf(new LinkedHashSet<>(ops)), bidirectional,
+    Ranges.between("--threads", threads, 1, Ranges.MAX_THREADS);
+    RowTiming timing = new RowTiming(Ranges.time("--warmup", warmup, Ranges.NO_TIME),
+        Ranges.time("--duration", duration == null ? Duration.ofMillis(500) : duration, Ranges.SHORTEST),
+        iterations == null ? 0 : iterations);
+    BenchPlan plan = new BenchPlan(transports(), List.copyOf(new LinkedHashSet<>(ops)), bidirectional,
         memory("--initiator-memory", initiatorMemory), memory("--target-memory", targetMemory), shapes(usualSizes),
-        atLeast("--threads", threads, 1), atLeast("--depth", depth, 0), rate, completion, verify,
-        new RowTiming(warmup, time, iterations == null ? 0 : iterations), timeout);
+        threads, depth == null ? 0 : Ranges.between("--depth", depth, 1, Ranges.MAX_UNDER_WAY), rate(), completion,
+        verify, timing, Ranges.time("--timeout", timeout, Ranges.SHORTEST));
+    for (RequestShape shape : plan.shapes()) {
+      checkUnderWay(plan, shape);
+    }
+    return plan;
+  }
+
+  private double rate() {
+    if (rate == null) {
+      return 0;
+    }
+    if (!(rate >= LEAST_RATE && rate <= MOST_RATE)) {
+      throw new UsageException("--rate is " + rate + "; give requests per second, 0.001 to 1e9, or leave it out for "
+          + "as many as possible");
+    }
+    return rate;
+  }
+
+  private static void checkUnderWay(BenchPlan plan, RequestShape shape) {
+    int each = plan.depthFor(shape);
+    Ranges.underWay(plan.threads(), each, shape.batch(), shape.requestBytes());
+    double rate = plan.requestsPerSecond();
+    if (rate > 0 && plan.threads() * each / rate > LONGEST_ROUND.toSeconds()) {
+      throw new UsageException("--rate " + rate + " takes longer than " + LONGEST_ROUND.toSeconds() + " s for the "
+          + plan.threads() * each + " requests that --threads " + plan.threads() + " with --depth " + each
+          + " keep under way; raise it, or lower one of them");
+    }
   }
 
   private List<String> transports() {
@@ -181,13 +208,6 @@ final class BenchOptions {
     }
   }
 
-  private static int atLeast(String option, int value, int least) {
-    if (value < least) {
-      throw new UsageException(option + " is " + value + "; it must be " + least + " or more");
-    }
-    return value;
-  }
-
   private List<RequestShape> shapes(String usualSizes) {
     if (kvModel != null) {
       return kvShapes(kvModel);
@@ -196,12 +216,16 @@ final class BenchOptions {
       throw new UsageException("--tokens needs --kv-model config.json");
     }
     if (batch != null) {
-      atLeast("--batch", batch, 1);
+      Ranges.between("--batch", batch, 1, Ranges.MAX_BATCH);
     }
     Long block = blockBytes == null ? null : size("--block-bytes", blockBytes);
     if (block != null && batch != null) {
       if (sizes != null) {
         throw new UsageException("--block-bytes and --batch give the size of a request; leave --sizes out");
+      }
+      if (block > Long.MAX_VALUE / batch) {
+        throw new UsageException("--batch " + batch + " blocks of --block-bytes " + ByteSize.format(block)
+            + " are more than 2^63 bytes; lower one");
       }
       return List.of(new RequestShape(block, batch));
     }
@@ -214,7 +238,12 @@ final class BenchOptions {
 
   private static RequestShape shape(long bytes, @Nullable Long block, @Nullable Integer batch) {
     if (block != null) {
-      if (bytes % block != 0 || bytes / block > Integer.MAX_VALUE) {
+      if (bytes % block == 0 && bytes / block > Ranges.MAX_BATCH) {
+        throw new UsageException("a request of " + ByteSize.format(bytes) + " in --block-bytes "
+            + ByteSize.format(block) + " has more than " + Ranges.MAX_BATCH
+            + " blocks; lower --sizes or raise --block-bytes");
+      }
+      if (bytes % block != 0) {
         throw new UsageException("a request of " + ByteSize.format(bytes) + " is no whole number of blocks of "
             + ByteSize.format(block) + "; change --sizes or --block-bytes");
       }
@@ -252,8 +281,12 @@ final class BenchOptions {
         throw new UsageException("--kv-model: its layers have blocks of different sizes, which one row cannot show");
       }
     }
-    if (shape.descriptors() > Integer.MAX_VALUE) {
-      throw new UsageException("--tokens gives " + shape.descriptors() + " blocks, more than one request can have");
+    if (shape.descriptors() > Ranges.MAX_BATCH) {
+      throw new UsageException("--tokens gives " + shape.descriptors() + " blocks, more than the " + Ranges.MAX_BATCH
+          + " that one request can have; give fewer, or raise --kv-block-tokens");
+    }
+    if (block > Long.MAX_VALUE / shape.descriptors()) {
+      throw new UsageException("--kv-model: its cache would have more than 2^63 bytes; look at the file's numbers");
     }
     return new RequestShape(block, (int) shape.descriptors());
   }

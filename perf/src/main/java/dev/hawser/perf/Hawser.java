@@ -5,6 +5,8 @@
 
 package dev.hawser.perf;
 
+import dev.hawser.agent.config.ConfigException;
+import dev.hawser.perf.bench.UnknownNameException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -89,7 +91,8 @@ public final class Hawser implements Runnable {
   }
 
   private int failed(Exception exception, CommandLine command) {
-    boolean usage = exception instanceof UsageException;
+    boolean usage = exception instanceof UsageException || exception instanceof ConfigException
+        || exception instanceof UnknownNameException;
     String name = command.getCommandSpec().qualifiedName();
     String message = exception.getMessage() == null ? exception.getClass().getSimpleName() : exception.getMessage();
     if (isOurs(exception)) {

@@ -19,10 +19,8 @@ import dev.hawser.perf.bench.Plant;
 import dev.hawser.perf.bench.RequestShape;
 import dev.hawser.perf.bench.RowTiming;
 import dev.hawser.perf.bench.Verify;
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -44,6 +42,8 @@ import picocli.CommandLine.Spec;
             + "started on this host."})
 final class MeshCommand implements Callable<Integer> {
   private static final String OWN_NAME = "mesh";
+  /** Processes to start on one host. */
+  private static final int MAX_COUNT = 64;
 
   @Spec
   private CommandSpec spec = CommandSpec.create();
@@ -103,10 +103,11 @@ final class MeshCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     check();
+    OutputFile jsonFile = OutputFile.of("--json", json);
     RequestShape shape = new RequestShape(bytes(), 1);
     URI uri = metadata;
     if (uri != null) {
-      return run(uri, nodes, shape);
+      return run(uri, nodes, shape, jsonFile);
     }
     List<NodeProcess> processes = new ArrayList<>();
     List<String> names = new ArrayList<>();
@@ -119,7 +120,7 @@ final class MeshCommand implements Callable<Integer> {
                 service.uri().toString(), "--name", name, "--until-stdin-ends")));
       }
       processes.forEach(NodeProcess::awaitReady);
-      return run(service.uri(), names, shape);
+      return run(service.uri(), names, shape, jsonFile);
     } finally {
       processes.forEach(NodeProcess::close);
     }
@@ -133,15 +134,16 @@ final class MeshCommand implements Callable<Integer> {
     if (!nodes.isEmpty() && (nodes.size() < 2 || new HashSet<>(nodes).size() != nodes.size())) {
       throw new UsageException("--nodes needs two or more different names, not " + nodes);
     }
-    if (count < 2 || threads < 1 || depth < 1 || duration.isZero()) {
-      throw new UsageException("--count must be 2 or more, --threads and --depth 1 or more, --duration more than 0");
-    }
-    if (json != null && Files.isDirectory(json)) {
-      throw new UsageException("--json " + json + " is a folder; name a file");
-    }
+    Ranges.between("--count", count, 2, MAX_COUNT);
+    Ranges.between("--threads", threads, 1, Ranges.MAX_THREADS);
+    Ranges.between("--depth", depth, 1, Ranges.MAX_UNDER_WAY);
+    Ranges.time("--duration", duration, Ranges.SHORTEST);
+    Ranges.time("--warmup", warmup, Ranges.NO_TIME);
+    Ranges.time("--wait", wait, Ranges.NO_TIME);
+    Ranges.underWay(threads, depth, 1, bytes());
   }
 
-  private int run(URI uri, List<String> names, RequestShape shape) {
+  private int run(URI uri, List<String> names, RequestShape shape, @Nullable OutputFile jsonFile) {
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter err = spec.commandLine().getErr();
     Progress progress = new Progress(err, Progress.isWanted());
@@ -152,14 +154,12 @@ final class MeshCommand implements Callable<Integer> {
       MeshReport report = mesh.run(plan, new BenchPrinter(out, err, progress));
       progress.clear();
       out.print(report.text());
-      if (json != null) {
-        Files.writeString(json, report.toJson(Version.text(), HostFacts.here()));
+      if (jsonFile != null) {
+        jsonFile.write(report.toJson(Version.text(), HostFacts.here()));
       }
       report.failures()
           .forEach(failure -> err.println(spec.qualifiedName() + ": error: " + Hawser.oneLine(failure)));
       return report.failures().isEmpty() ? 0 : 1;
-    } catch (IOException e) {
-      throw new UsageException("--json: cannot write " + e.getMessage() + "; name a file that can be written", e);
     } finally {
       progress.clear();
     }

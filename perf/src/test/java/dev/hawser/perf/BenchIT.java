@@ -126,8 +126,24 @@ class BenchIT {
 
   @Test
   void aTransportThatIsNotHereIsNamed() {
-    assertThat(bench("--sizes", "4K", "--transport", "pigeon")).isEqualTo(1);
-    assertThat(err.toString()).contains("pigeon").contains("error");
+    assertThat(bench("--sizes", "4K", "--transport", "pigeon")).isEqualTo(2);
+    assertThat(err.toString().lines()).singleElement().asString().contains("error: --transport pigeon")
+        .contains("there are [");
+  }
+
+  @Test
+  void aRailThatIsNotHereIsNamed() {
+    assertThat(bench("--sizes", "4K", "--rails", "nosuch")).isEqualTo(2);
+    assertThat(err.toString().lines()).singleElement().asString().contains("error: --rails nosuch")
+        .contains("there are [");
+  }
+
+  /** Each transport is measured by an agent of its own, which knows no other's rails. */
+  @Test
+  void aRailOfOneTransportLeavesTheOthersOut() {
+    assertThat(bench("--sizes", "4K", "--op", "write", "--rails", "tcp:127.0.0.1")).isZero();
+    assertThat(out.toString()).contains("tcp").doesNotContain("shm");
+    assertThat(err.toString()).contains("shm is left out: none of --rails is a rail of it");
   }
 
   @Test

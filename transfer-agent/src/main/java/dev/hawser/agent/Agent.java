@@ -253,6 +253,11 @@ public final class Agent implements AutoCloseable {
     return engine.transportDescriptions().keySet();
   }
 
+  /** The rails of those transports, as the setting {@code rails} names them: {@code transport:name}. */
+  public List<String> rails() {
+    return engine.rails().stream().map(Object::toString).toList();
+  }
+
   /** By transport, why it is not used here. */
   public Map<String, String> absentTransports() {
     return engine.absentTransports();

@@ -28,6 +28,8 @@ final class Presence {
 
   private static final int SMALL = 4_096;
   private static final Duration LONGEST_RETRY = Duration.ofSeconds(1);
+  /** Longer than a healthy service takes to answer; the end of an agent is not to wait for another. */
+  private static final Duration LONGEST_LAST_CALL = Duration.ofMillis(500);
 
   /** Where the publications come from. */
   interface Source {
@@ -231,13 +233,29 @@ final class Presence {
   private void failed(RuntimeException e) {
     lock.lock();
     try {
-      if (healthy) {
+      if (healthy && !closed) {
         LOG.log(Level.WARNING, "agent ''{0}'' cannot keep its entry: {1}", name, e.getMessage());
       }
       healthy = false;
       published.signalAll();
     } finally {
       lock.unlock();
+    }
+  }
+
+  private void awaitLastCall() {
+    boolean interrupted = false;
+    try {
+      if (!thread.join(LONGEST_LAST_CALL)) {
+        thread.interrupt();
+        thread.join(LONGEST_LAST_CALL);
+      }
+    } catch (InterruptedException e) {
+      thread.interrupt();
+      interrupted = true;
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
@@ -262,10 +280,15 @@ final class Presence {
     }
   }
 
-  /** Stops, and deletes the entry if the service answers. */
+  /**
+   * Stops, and deletes the entry if the service answers. A call under way is let end first: cut off, nobody would know
+   * whether it comes to the service before or after the deletion, and an entry could stay of an agent that is gone.
+   */
   void close() {
     finish();
-    thread.interrupt();
+    if (Thread.currentThread() != thread) {
+      awaitLastCall();
+    }
     if (!isOurs()) {
       // Superseded; or it would only wait for a service that does not answer, and the entry ends with its time to live.
       return;

@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.memory.ffi.MissingNativeException;
 import dev.hawser.memory.ffi.NativeCallException;
 import java.io.IOException;
+import java.util.Map;
 import java.util.Set;
 
 /** Finds out whether shared memory works here. */
@@ -26,6 +27,11 @@ public final class ShmTransportProvider implements TransportProvider {
   @Override
   public Set<String> settings() {
     return ShmSettings.KNOWN;
+  }
+
+  @Override
+  public void check(String setting, String value) {
+    ShmSettings.of(Map.of(setting, value));
   }
 
   @Override

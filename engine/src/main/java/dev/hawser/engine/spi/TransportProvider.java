@@ -21,6 +21,16 @@ public interface TransportProvider {
   }
 
   /**
+   * Checks one setting, whether or not the transport works here: a mistake is to be told on the host where it is made, and
+   * not first on the one that has the hardware.
+   *
+   * @param setting one of {@link #settings}
+   * @param value as the user wrote it
+   * @throws IllegalArgumentException if it cannot be; the message names both and says what can
+   */
+  default void check(String setting, String value) {}
+
+  /**
    * Probes the host and makes the transport.
    *
    * @return the transport, or the reason why it is absent here

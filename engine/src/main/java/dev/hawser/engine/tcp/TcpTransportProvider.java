@@ -7,6 +7,7 @@ package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import java.util.Map;
 import java.util.Set;
 
 /** Makes the transport {@code tcp}. */
@@ -22,6 +23,11 @@ public final class TcpTransportProvider implements TransportProvider {
   @Override
   public Set<String> settings() {
     return TcpSettings.KNOWN;
+  }
+
+  @Override
+  public void check(String setting, String value) {
+    TcpSettings.of(Map.of(setting, value));
   }
 
   @Override

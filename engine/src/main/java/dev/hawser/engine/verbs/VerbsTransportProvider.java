@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.verbs.abi.VerbsException;
 import dev.hawser.engine.verbs.abi.VerbsLibrary;
 import dev.hawser.memory.ffi.MissingNativeException;
+import java.util.Map;
 import java.util.Set;
 
 /** Finds out whether there is RDMA here. */
@@ -26,6 +27,11 @@ public final class VerbsTransportProvider implements TransportProvider {
   @Override
   public Set<String> settings() {
     return VerbsSettings.KNOWN;
+  }
+
+  @Override
+  public void check(String setting, String value) {
+    VerbsSettings.of(Map.of(setting, value));
   }
 
   @Override

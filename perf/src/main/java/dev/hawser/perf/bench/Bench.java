@@ -95,6 +95,13 @@ public final class Bench implements AutoCloseable {
 
   private List<String> transports(BenchPlan plan, BenchListener listener) {
     if (!plan.transports().isEmpty()) {
+      Set<String> known = new TreeSet<>(node.transports());
+      known.addAll(node.absentTransports().keySet());
+      for (String name : plan.transports()) {
+        if (!known.contains(name)) {
+          throw new UnknownNameException("--transport " + name + ": there is no such transport; there are " + known);
+        }
+      }
       return plan.transports();
     }
     node.absentTransports().forEach((name, reason) -> listener.note(name + " is left out: " + reason));
@@ -104,6 +111,9 @@ public final class Bench implements AutoCloseable {
       if (!theirs.contains(name)) {
         common.remove(name);
         listener.note(name + " is left out: it does not work at '" + target + "'");
+      } else if (node.isOffRails(name)) {
+        common.remove(name);
+        listener.note(name + " is left out: none of --rails is a rail of it");
       }
     }
     if (common.isEmpty()) {

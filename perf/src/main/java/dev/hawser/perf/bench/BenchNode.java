@@ -34,6 +34,7 @@ final class BenchNode implements AutoCloseable {
   private final NodeConfig config;
   private final Agent agent;
   private final ControlChannel control;
+  private final RailChoice rails;
   private final Map<String, Agent> byTransport = new ConcurrentHashMap<>();
   private final Map<Long, LentMemory> lent = new ConcurrentHashMap<>();
   private final Map<Long, Direction> driven = new ConcurrentHashMap<>();
@@ -49,7 +50,17 @@ final class BenchNode implements AutoCloseable {
         control.lost(peer, reason);
       }
     }).start();
+    this.rails = new RailChoice(config.rails());
     agent.onNotification(notification -> control.received(notification.peer(), notification.payload()));
+    boolean started = false;
+    try {
+      rails.check(agent.rails());
+      started = true;
+    } finally {
+      if (!started) {
+        agent.close();
+      }
+    }
   }
 
   private HawserConfig.Builder settings(String name) {
@@ -70,6 +81,11 @@ final class BenchNode implements AutoCloseable {
   /** The transports that work here. */
   Set<String> transports() {
     return agent.transports();
+  }
+
+  /** Whether a transport has none of the rails that are asked for. */
+  boolean isOffRails(String transport) {
+    return rails.leavesOut(transport, agent.rails());
   }
 
   /** By transport, why it does not. */
@@ -139,9 +155,13 @@ final class BenchNode implements AutoCloseable {
   }
 
   private Direction openHere(String target, DirectionConfig direction) {
+    String transport = direction.transport();
+    if (transports().contains(transport) && isOffRails(transport)) {
+      throw new BenchException("none of --rails " + String.join(",", config.rails()) + " is a rail of " + transport);
+    }
     Agent poster = byTransport.computeIfAbsent(direction.transport(),
         name -> Agent.builder(settings(name() + "." + name).transports(name)
-            .rails(config.rails().toArray(String[]::new)).build()).start());
+            .rails(rails.of(name, agent.rails()).toArray(String[]::new)).build()).start());
     Peer peer = poster.peer(target, CONNECT);
     awaitConnected(peer, direction.transport());
     long number = numbers.incrementAndGet();

@@ -38,16 +38,24 @@ public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirecti
   }
 
   /** One request at a time where its latency is of interest; from 256 KiB on enough to keep a link busy. */
-  int depthFor(RequestShape shape) {
+  public int depthFor(RequestShape shape) {
     if (depth > 0) {
       return depth;
     }
     return shape.requestBytes() < SMALL ? 1 : 4;
   }
 
+  /** A round posts every slot: with a rate there are to be no more of them than fit into the time. 0: not limited. */
+  private long expectedRequests() {
+    if (timing.iterations() > 0 || requestsPerSecond == 0) {
+      return timing.iterations();
+    }
+    return Math.max(1, (long) (requestsPerSecond * timing.duration().toNanos() / 1e9));
+  }
+
   RowPlan row(Op op, RequestShape shape) {
     int rowDepth = depthFor(shape);
-    int slots = RowPlan.slotsFor(shape, threads, rowDepth, timing.iterations(), RowPlan.WINDOW_BYTES);
+    int slots = RowPlan.slotsFor(shape, threads, rowDepth, expectedRequests(), RowPlan.WINDOW_BYTES);
     return new RowPlan(op, shape, threads, rowDepth, slots, verify, requestsPerSecond, completion,
         requestTimeout);
   }

@@ -18,7 +18,7 @@ public record KvGroup(String attention, int layers, int blocksPerLayer, int desc
 
   /** Pieces of {@link #blockBytes} that the group has. */
   public long descriptors() {
-    return (long) layers * blocksPerLayer * descriptorsPerBlock;
+    return Math.multiplyExact((long) layers * blocksPerLayer, descriptorsPerBlock);
   }
 
   /** All bytes of the group. */

@@ -26,6 +26,8 @@ public final class KvModel {
   private static final int GEMMA3_PATTERN = 6;
   /** In place of a window: the layer sees everything. */
   private static final int UNLIMITED = 0;
+  /** Ten times what the largest have. */
+  private static final int MAX_LAYERS = 4096;
 
   private final ModelConfig config;
   private final KvRequest request;
@@ -43,11 +45,25 @@ public final class KvModel {
    * @throws KvModelException if the file cannot be read, or says something that is not known here
    */
   public static KvShape shape(Path file, KvRequest request) {
-    return new KvModel(ModelConfig.read(file), request).shape();
+    return new KvModel(ModelConfig.read(file), request).boundedShape(file.toString());
   }
 
   static KvShape shape(String source, String json, KvRequest request) {
-    return new KvModel(ModelConfig.parse(source, json), request).shape();
+    return new KvModel(ModelConfig.parse(source, json), request).boundedShape(source);
+  }
+
+  private KvShape boundedShape(String source) {
+    try {
+      KvShape shape = shape();
+      if (shape.bytes() < 1) {
+        throw new KvModelException(source + " describes a cache without bytes; look at its numbers");
+      }
+      return shape;
+    } catch (ArithmeticException e) {
+      throw new KvModelException(
+          source + " describes a cache of more than 2^63 bytes; look at its numbers, --tokens and --kv-block-tokens",
+          e);
+    }
   }
 
   private KvShape shape() {
@@ -62,15 +78,15 @@ public final class KvModel {
   }
 
   private List<KvGroup> latent(int elementBytes) {
-    long tokenBytes = (long) elementBytes * (config.positive("kv_lora_rank") + config.positive("qk_rope_head_dim"));
+    long tokenBytes = elementBytes * ((long) config.positive("kv_lora_rank") + config.positive("qk_rope_head_dim"));
     return List.of(new KvGroup("latent", config.positive("num_hidden_layers"), blocks(UNLIMITED), 1,
         Math.multiplyExact(tokenBytes, request.blockTokens())));
   }
 
   private List<KvGroup> heads(int elementBytes) {
-    long halfToken = (long) elementBytes * headsPerRank() * headDimension();
+    long halfToken = Math.multiplyExact((long) elementBytes * headsPerRank(), (long) headDimension());
     boolean split = request.layout() == KvLayout.SPLIT;
-    long blockBytes = Math.multiplyExact(halfToken * (split ? 1 : 2), request.blockTokens());
+    long blockBytes = Math.multiplyExact(Math.multiplyExact(halfToken, split ? 1 : 2), request.blockTokens());
     Map<Integer, Integer> layersByWindow = new LinkedHashMap<>();
     for (int window : windows()) {
       layersByWindow.merge(window, 1, Integer::sum);
@@ -124,7 +140,11 @@ public final class KvModel {
 
   /** For each layer its window, or {@link #UNLIMITED}. */
   private int[] windows() {
-    int[] windows = new int[config.positive("num_hidden_layers")];
+    int layers = config.positive("num_hidden_layers");
+    if (layers > MAX_LAYERS) {
+      throw config.refuse("num_hidden_layers", " is " + layers + ", more than any model has");
+    }
+    int[] windows = new int[layers];
     List<String> types = config.strings("layer_types");
     for (int layer = 0; layer < windows.length; layer++) {
       if (types == null ? hasWindow(layer) : isSliding(types, layer, windows.length)) {

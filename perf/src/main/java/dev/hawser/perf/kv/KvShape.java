@@ -28,7 +28,7 @@ public record KvShape(String modelType, int tokens, int blockTokens, List<KvGrou
 
   /** All pieces. */
   public long descriptors() {
-    return groups.stream().mapToLong(KvGroup::descriptors).sum();
+    return groups.stream().mapToLong(KvGroup::descriptors).reduce(0, Math::addExact);
   }
 
   /** One line for people. */

@@ -9,6 +9,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Typed access to the fields of a {@code config.json}; every complaint names the field and the file. */
 final class ModelConfig {
+  private static final int MAX_BYTES = 4 << 20;
+
   private final String source;
   private final String prefix;
   private final JsonNode outer;
@@ -31,8 +35,17 @@ final class ModelConfig {
   }
 
   static ModelConfig read(Path file) {
-    try {
-      return parse(file.toString(), Files.readString(file));
+    if (Files.isDirectory(file)) {
+      throw new KvModelException(file + " is a folder; give the path of the config.json in it");
+    }
+    // Read, not asked for its size: devices and pipes have none, and do not end.
+    try (InputStream in = Files.newInputStream(file)) {
+      byte[] bytes = in.readNBytes(MAX_BYTES + 1);
+      if (bytes.length > MAX_BYTES) {
+        throw new KvModelException(
+            file + " is larger than 4 MiB, which no model's config.json is; give the path of one");
+      }
+      return parse(file.toString(), new String(bytes, StandardCharsets.UTF_8));
     } catch (IOException e) {
       throw new KvModelException("cannot read " + file + " (" + e.getClass().getSimpleName()
           + "); give the path of a model's config.json", e);

@@ -216,4 +216,25 @@ class KvModelTest {
     assertThatThrownBy(() -> KvModel.shape(garbage, tokens(1))).hasMessageContaining("is not JSON");
     assertThatThrownBy(() -> KvModel.shape(list, tokens(1))).hasMessageContaining("is not a JSON object");
   }
+
+  /** As {@code /dev/zero}: it has no size to ask for, and no end. */
+  @Test
+  void aFileThatIsTooLongIsNotRead(@TempDir Path folder) throws Exception {
+    Path endless = Path.of("/dev/zero");
+    Path longFile = Files.writeString(folder.resolve("long.json"), " ".repeat((4 << 20) + 1));
+
+    assertThatThrownBy(() -> KvModel.shape(endless, tokens(1))).isInstanceOf(KvModelException.class)
+        .hasMessageContaining("/dev/zero is larger than 4 MiB");
+    assertThatThrownBy(() -> KvModel.shape(longFile, tokens(1))).hasMessageContaining("is larger than 4 MiB");
+    assertThatThrownBy(() -> KvModel.shape(folder, tokens(1))).hasMessageContaining("is a folder");
+  }
+
+  @Test
+  void numbersThatOverflowAreRefused() {
+    String wide = LLAMA.replace("\"hidden_size\": 4096", "\"head_dim\": 2147483647, \"hidden_size\": 4096");
+
+    assertThat(wide).isNotEqualTo(LLAMA);
+    assertThatThrownBy(() -> shape(wide, new KvRequest(Integer.MAX_VALUE, Integer.MAX_VALUE, 1, KvLayout.PACKED, null)))
+        .isInstanceOf(KvModelException.class).hasMessageContaining("more than 2^63 bytes");
+  }
 }

@@ -58,7 +58,7 @@ final class Resolver {
         Values.urls(Setting.METADATA, origin(Setting.METADATA), text(Setting.METADATA)),
         duration(Setting.METADATA_TTL, Duration.ofMillis(100), Duration.ofDays(1)),
         duration(Setting.METADATA_TIMEOUT, MILLI, HOUR), token, pairs(Setting.LABELS), listen, advertise(),
-        Values.list(text(Setting.TRANSPORTS)), Values.list(text(Setting.RAILS)), transportSettings(),
+        transports(), Values.list(text(Setting.RAILS)), transportSettings(),
         integer(Setting.WORKERS, 0, 1024),
         integer(Setting.PATHS, 0, 256), lease, heartbeat, duration(Setting.CONNECT_TIMEOUT, MILLI, HOUR),
         duration(Setting.DRAIN_TIME, Duration.ZERO, Duration.ofSeconds(10)),
@@ -226,9 +226,22 @@ final class Resolver {
   /** Each by its own variable, else by the list; what the program sets stands above both. */
   private Map<String, String> transportSettings() {
     Map<String, String> listed = pairs(Setting.TRANSPORT_SETTINGS);
-    return origin(Setting.TRANSPORT_SETTINGS).source() == Origin.Source.BUILDER
-        ? listed
-        : NcclDevices.unless(TransportVariables.over(listed, environment), environment);
+    Origin origin = origin(Setting.TRANSPORT_SETTINGS);
+    Map<String, String> all =
+        origin.source() == Origin.Source.BUILDER ? listed : TransportVariables.over(listed, environment);
+    TransportVariables.check(all, environment, origin);
+    return origin.source() == Origin.Source.BUILDER ? all : NcclDevices.unless(all, environment);
+  }
+
+  private List<String> transports() {
+    List<String> names = Values.list(text(Setting.TRANSPORTS));
+    for (String name : names) {
+      if (!TransportVariables.transports().contains(name)) {
+        throw Values.wrong(Setting.TRANSPORTS, origin(Setting.TRANSPORTS), name,
+            "there are " + String.join(", ", TransportVariables.transports()));
+      }
+    }
+    return names;
   }
 
   private Map<String, String> pairs(Setting setting) {

@@ -78,15 +78,16 @@ class HawserConfigTest {
   void readsEveryKindOfValue() {
     HawserConfig config =
         of("HAWSER_METADATA", "http://a:1, https://[::1]:2/base", "HAWSER_LABELS", "role=prefill,rack=7",
-            "HAWSER_LISTEN", "10.0.0.7:7301,[::1]:0,localhost", "HAWSER_TRANSPORTS", "b, a",
-            "HAWSER_TRANSPORT_SETTINGS", "a.x=1", "HAWSER_ADVERTISE", "1.2.3.4:5", "HAWSER_DRAIN_TIME", "500us",
+            "HAWSER_LISTEN", "10.0.0.7:7301,[::1]:0,localhost", "HAWSER_TRANSPORTS", "tcp, shm",
+            "HAWSER_TRANSPORT_SETTINGS", "verbs.mtu=1024", "HAWSER_ADVERTISE", "1.2.3.4:5", "HAWSER_DRAIN_TIME",
+            "500us",
             "HAWSER_SECRET", "hush", "HAWSER_NAME", "me", "HAWSER_METADATA_TTL", "2m");
 
     assertThat(config.metadata()).containsExactly(URI.create("http://a:1"), URI.create("https://[::1]:2/base"));
     assertThat(config.labels()).isEqualTo(Map.of("role", "prefill", "rack", "7"));
     assertThat(config.listen()).containsExactly("10.0.0.7:7301", "[::1]:0", "127.0.0.1:0");
-    assertThat(config.transports()).containsExactly("b", "a");
-    assertThat(config.transportSettings()).isEqualTo(Map.of("a.x", "1"));
+    assertThat(config.transports()).containsExactly("tcp", "shm");
+    assertThat(config.transportSettings()).isEqualTo(Map.of("verbs.mtu", "1024"));
     assertThat(config.advertise()).containsExactly("1.2.3.4:5");
     assertThat(config.drainTime()).isEqualTo(Duration.ofNanos(500_000));
     assertThat(config.secret()).isEqualTo(Secret.of("hush"));
@@ -171,6 +172,28 @@ class HawserConfigTest {
         .isEqualTo(Map.of("verbs.gid-index", "3", "verbs.mtu", "1024", "tcp.send-buffer", "65536"));
     assertThat(of("HAWSER_VERBS_GID_INDX", "3").warnings().getFirst())
         .contains("did you mean HAWSER_VERBS_GID_INDEX?");
+  }
+
+  /** On a host without an RDMA device, too: whoever writes the file is seldom on the one that has it. */
+  @Test
+  void refusesBadTransportSettingsWhereverItIsRead() {
+    assertThatThrownBy(() -> of("HAWSER_VERBS_MTU", "1500")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("verbs.mtu=1500").hasMessageContaining("4096").hasMessageContaining("HAWSER_VERBS_MTU");
+    assertThatThrownBy(() -> of("HAWSER_VERBS_RELAXED_ORDERING", "perhaps")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("neither true nor false");
+    assertThatThrownBy(() -> of("HAWSER_TRANSPORT_SETTINGS", "tcp.send-buffer=-1")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("tcp.send-buffer=-1").hasMessageContaining("HAWSER_TRANSPORT_SETTINGS");
+    assertThatThrownBy(() -> of("HAWSER_SHM_KERNEL_COPY", "maybe")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("shm.kernel-copy").hasMessageContaining("HAWSER_SHM_KERNEL_COPY");
+    assertThatThrownBy(() -> of("HAWSER_TRANSPORT_SETTINGS", "verbs.mtuu=1024")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("'verbs.mtuu'").hasMessageContaining("did you mean 'verbs.mtu'?");
+  }
+
+  @Test
+  void refusesTransportsThatThereAreNot() {
+    assertThatThrownBy(() -> of("HAWSER_TRANSPORTS", "tcp,pigeon")).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("'pigeon'").hasMessageContaining("shm, tcp, verbs")
+        .hasMessageContaining("HAWSER_TRANSPORTS");
   }
 
   @Test
