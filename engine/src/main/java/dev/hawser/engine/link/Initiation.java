@@ -49,8 +49,12 @@ final class Initiation {
   private final List<TransferState> scratchList = new ArrayList<>();
   private int notificationsSent;
   private int notificationLimit;
-  private final int[] candidates;
-  private final double[] bandwidthSum;
+
+  /** By tier: the paths that are up, and the generation of each row. */
+  private final PathTable[] tables;
+
+  private final List<List<PathGeneration>> rows = new ArrayList<>();
+  private final ChunkPolicy policy;
   private long nextDeadline;
   private boolean haveDeadline;
 
@@ -59,8 +63,12 @@ final class Initiation {
     this.host = host;
     this.settings = settings;
     this.rules = rules;
-    this.candidates = new int[tiers];
-    this.bandwidthSum = new double[tiers];
+    this.policy = new EarliestPath(settings.minChunkBytes());
+    this.tables = new PathTable[tiers];
+    for (int i = 0; i < tiers; i++) {
+      tables[i] = new PathTable();
+      rows.add(new ArrayList<>());
+    }
   }
 
   boolean isBusy() {
@@ -219,18 +227,22 @@ final class Initiation {
     long position = replay ? t.replayPosition() : t.claimed;
     long remaining = replay ? t.replayLength() : t.plan().totalBytes() - t.claimed;
     int tier = bestTier(t.tiers());
-    PathGeneration g = tier < 0 ? null : choose(tier, remaining);
-    if (g == null) {
+    if (tier < 0) {
       return false;
     }
-    int room = g.room();
-    if (room <= 0) {
+    PathTable table = tables[tier];
+    int row = policy.choose(table, remaining, host::random);
+    if (row == ChunkPolicy.WAIT) {
       return false;
     }
-    long length = fit(t, position, chunk(g, remaining), room);
+    PathGeneration g = rows.get(tier).get(row);
+    int most = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
+    long length = fit(t, position, policy.length(table, row, remaining, most), g.room());
     if (!g.postChunk(t, position, length, link.now())) {
+      table.full(row);
       return false;
     }
+    table.posted(row, length, g.room() > 0);
     t.outstanding++;
     t.carried.add(g.index);
     if (replay) {
@@ -243,62 +255,29 @@ final class Initiation {
 
   /** The best tier that has a path up and reaches all of a transfer's memory; −1 if none. */
   private int bestTier(int allowed) {
-    for (int tier = 0; tier < candidates.length; tier++) {
-      if (candidates[tier] > 0 && (allowed & 1 << tier) != 0) {
+    for (int tier = 0; tier < tables.length; tier++) {
+      if (tables[tier].size() > 0 && (allowed & 1 << tier) != 0) {
         return tier;
       }
     }
     return -1;
   }
 
-  /** The path of a tier that would be through with a chunk first; null if none has room. */
-  private @Nullable PathGeneration choose(int tier, long remaining) {
-    PathGeneration best = null;
-    double bestTime = 0;
-    List<PathGeneration> live = link.live();
-    for (int i = 0; i < live.size(); i++) {
-      PathGeneration g = live.get(i);
-      if (!g.isUp()
-          || g.path.tierIndex != tier
-          || g.bytesInFlight >= settings.maxBytesInFlight()
-          || g.room() <= 0) {
-        continue;
-      }
-      double time = (g.bytesInFlight + chunk(g, remaining)) / g.path.bandwidth;
-      if (best == null || time < bestTime) {
-        best = g;
-        bestTime = time;
-      }
-    }
-    return best;
-  }
-
-  /** By tier: how many paths are up, and how fast they are together. */
   private void survey() {
-    Arrays.fill(candidates, 0);
-    Arrays.fill(bandwidthSum, 0);
+    for (int i = 0; i < tables.length; i++) {
+      tables[i].clear();
+      rows.get(i).clear();
+    }
     List<PathGeneration> live = link.live();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
-        candidates[g.path.tierIndex]++;
-        bandwidthSum[g.path.tierIndex] += g.path.bandwidth;
+        PathPace pace = g.path.pace;
+        tables[g.path.tierIndex].add(
+            pace.rate(), g.bytesInFlight, pace.flight(settings.maxBytesInFlight()), g.room() > 0);
+        rows.get(g.path.tierIndex).add(g);
       }
     }
-  }
-
-  /**
-   * A path's share of what remains: small enough that a slow path does not hold back the tail; all of it where there is
-   * only one path to choose from.
-   */
-  private long chunk(PathGeneration g, long remaining) {
-    int max = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
-    if (candidates[g.path.tierIndex] <= 1) {
-      return Math.min(remaining, max);
-    }
-    long share = (long) (remaining * (g.path.bandwidth / (4 * bandwidthSum[g.path.tierIndex])));
-    long chunk = Math.max(settings.minChunkBytes(), Math.min(share, max));
-    return Math.min(remaining, chunk);
   }
 
   /** Cuts a chunk to the segments that the connection has room for. */

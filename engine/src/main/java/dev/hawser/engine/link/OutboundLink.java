@@ -56,6 +56,14 @@ import org.jspecify.annotations.Nullable;
 public final class OutboundLink implements Link {
   private static final int MAX_FORESEEN = 4096;
 
+  /** Signs of life are looked for so often per heartbeat, and a path without any is given up after so many looks. */
+  private static final int LOOKS = 2;
+
+  private static final int MISSES = 5;
+
+  /** How long an attempt to bring a path back may take while others are up: a rail that is dead does not answer at all. */
+  private static final long PROBE_NANOS = 500_000_000;
+
   private final LinkHost host;
   private final LinkSettings settings;
   private final InitiatorRules rules;
@@ -101,6 +109,7 @@ public final class OutboundLink implements Link {
   private long now;
   private long lastHeard;
   private long nextHeartbeat;
+  private long nextLook;
   private boolean everUp;
   private boolean lostReported;
 
@@ -154,6 +163,7 @@ public final class OutboundLink implements Link {
     this.now = host.nanoTime();
     this.lastHeard = now;
     this.nextHeartbeat = now;
+    this.nextLook = now;
     this.initiation = new Initiation(this, host, settings, rules, tiers.size());
     this.settlements = new Settlements(this, rules);
     openTier();
@@ -529,6 +539,10 @@ public final class OutboundLink implements Link {
       checkSilence();
     }
     next = earlier(next, nextHeartbeat);
+    if (now - nextLook >= 0) {
+      work += lookForSilentPaths();
+    }
+    next = earlier(next, nextLook);
     if (everUp && !lostReported) {
       long lease = lastHeard + settings.leaseNanos() + 1;
       if (now - lease >= 0) {
@@ -582,6 +596,47 @@ public final class OutboundLink implements Link {
                 "nothing heard for %d ms".formatted((now - g.lastProgressAt) / 1_000_000)));
       }
     }
+  }
+
+  /**
+   * Gives up paths on which nothing comes while something does on others. A peer that is stopped or starved is silent on
+   * all of them at once, which is not held against any; nor is time in which we did not look.
+   */
+  private int lookForSilentPaths() {
+    long pause = settings.heartbeatNanos() / LOOKS;
+    boolean late = now - nextLook > pause;
+    nextLook = now + pause;
+    boolean any = false;
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (!g.isUp()) {
+        continue;
+      }
+      long signs = g.connection.signsOfLife();
+      if (signs != g.signs) {
+        g.signs = signs;
+        g.misses = -1;
+        any = true;
+      }
+    }
+    int given = 0;
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (!g.isUp()) {
+        continue;
+      }
+      g.misses += g.misses < 0 || (any && !late) ? 1 : 0;
+      if (g.misses >= MISSES) {
+        fail(
+            g,
+            new PathFault(
+                PathFault.Kind.TIMED_OUT,
+                "nothing came for %d ms, while other paths heard %s"
+                    .formatted((now - g.lastProgressAt) / 1_000_000, peer.name())));
+        given++;
+      }
+    }
+    return given;
   }
 
   private void peerLost(String why) {
@@ -663,7 +718,9 @@ public final class OutboundLink implements Link {
             p.route.local(),
             peer.addresses(),
             p.tier.description(),
-            settings.connectTimeoutNanos());
+            upCount > 0 && p.everUp
+                ? Math.min(settings.connectTimeoutNanos(), PROBE_NANOS)
+                : settings.connectTimeoutNanos());
     host.opener().open(request, result -> tell(() -> opened(p, hello, result)));
   }
 
@@ -727,6 +784,7 @@ public final class OutboundLink implements Link {
     byIndex[g.index] = g;
     g.lastProgress = connection.progress();
     g.lastProgressAt = now;
+    g.signs = connection.signsOfLife();
     connection.attach(host.waitSet());
     live.add(g);
     upCount++;

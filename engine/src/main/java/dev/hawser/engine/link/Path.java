@@ -27,8 +27,7 @@ final class Path {
   int failures;
   long reopenAt;
 
-  /** Bytes per second as measured; the same guess for all until there is something to measure. */
-  double bandwidth = 1e9;
+  final PathPace pace = new PathPace();
 
   Path(int id, int tierIndex, Tier tier, Reachability.Route route, long now) {
     this.id = id;

@@ -61,6 +61,11 @@ final class PathGeneration implements ConnectionEvents {
   long lastProgressAt;
   long bytesInFlight;
 
+  /** What the connection's signs of life counted when they were last looked at, and how often there were none since. */
+  long signs;
+
+  int misses;
+
   /** Whether CLOSE was posted here, and whether the target has received it. */
   private boolean closeSaid;
 
@@ -76,12 +81,13 @@ final class PathGeneration implements ConnectionEvents {
   private final long[] slotLength = new long[SLOTS];
   /** When it was posted, in a chunk that is timed; else 0. */
   private final long[] slotPostedAt = new long[SLOTS];
+
+  /** In which round of the owner's work it was posted. */
+  private final long[] slotPosted = new long[SLOTS];
   private final int[] freeSlots = new int[SLOTS];
   private int free = SLOTS;
   private final DataRequest request = new DataRequest();
   private long saidClosed;
-  private long measuredBytes;
-  private long measuredSince;
 
   PathGeneration(
       OutboundLink link, Path path, PathKey key, int index, int session, Connection connection) {
@@ -128,9 +134,9 @@ final class PathGeneration implements ConnectionEvents {
     slotTransfer[slot] = transfer;
     slotPosition[slot] = position;
     slotLength[slot] = length;
+    slotPosted[slot] = now;
     if (bytesInFlight == 0) {
-      measuredSince = now;
-      measuredBytes = 0;
+      path.pace.begins(now);
     }
     bytesInFlight += length;
     return true;
@@ -301,24 +307,11 @@ final class PathGeneration implements ConnectionEvents {
         path.traffic.took(link.hostNow() - slotPostedAt[slot]);
       }
       path.traffic.acknowledged(transfer.op, length);
-      measure(length);
+      path.pace.acknowledged(length, link.now() - slotPosted[slot], bytesInFlight == 0, link.now());
     } else {
       link.chunkRefused(this, transfer, slotPosition[slot], status, detail);
     }
     link.chunkEnded(transfer);
-  }
-
-  private void measure(long length) {
-    measuredBytes += length;
-    if (measuredBytes >= 4 << 20 || bytesInFlight == 0) {
-      long elapsed = link.now() - measuredSince;
-      if (elapsed > 0 && measuredBytes >= 64 << 10) {
-        double rate = measuredBytes * 1e9 / elapsed;
-        path.bandwidth = path.bandwidth * 0.75 + rate * 0.25;
-      }
-      measuredBytes = 0;
-      measuredSince = link.now();
-    }
   }
 
   @Override

@@ -82,6 +82,10 @@ public final class Sockets {
   private static final int IPPROTO_TCP = 6;
   private static final int TCP_NODELAY = 1;
   private static final int TCP_USER_TIMEOUT = 18;
+  private static final int TCP_INFO = 11;
+
+  /** In {@code struct tcp_info}: {@code tcpi_segs_in}, since Linux 4.2. */
+  private static final int SEGMENTS_IN = 140;
   private static final int IPPROTO_IPV6 = 41;
   private static final int IPV6_V6ONLY = 26;
   private static final int SHUT_RD = 0;
@@ -278,6 +282,23 @@ public final class Sockets {
           errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
               errno, fd, level, name, value.address(), length.address()));
       return value.get(ValueLayout.JAVA_INT, 0);
+    }
+  }
+
+  /**
+   * How many segments a TCP connection has received, bare and repeated acknowledgements included ({@code TCP_INFO}); 0 if
+   * the kernel does not say.
+   */
+  public static long segmentsIn(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment info = arena.allocate(SEGMENTS_IN + Integer.BYTES);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, (int) info.byteSize());
+      SystemCall.checked(
+          "getsockopt",
+          "fd " + fd + " TCP_INFO",
+          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
+              errno, fd, IPPROTO_TCP, TCP_INFO, info.address(), length.address()));
+      return Integer.toUnsignedLong(info.get(ValueLayout.JAVA_INT, SEGMENTS_IN));
     }
   }
 

@@ -89,6 +89,14 @@ public interface Connection {
   long progress();
 
   /**
+   * A counter that grows whenever anything shows that this path works, though perhaps not that the peer's process does:
+   * acknowledgements of its kernel or NIC included, where they can be seen. Asked a few times per heartbeat.
+   */
+  default long signsOfLife() {
+    return progress();
+  }
+
+  /**
    * Begins the local fence: nothing new is posted or accepted, what is under way is flushed.
    * Idempotent. {@link #poll} goes on until {@link #drained()}.
    */

@@ -394,6 +394,11 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   }
 
   @Override
+  public final long signsOfLife() {
+    return isOpen() ? received + Sockets.segmentsIn(stream.fd()) : received;
+  }
+
+  @Override
   public final void abort() {
     if (state == State.OPEN) {
       state = State.ABORTED;

@@ -34,6 +34,18 @@ final class ProtocolSimulationTest {
 
   @ParameterizedTest
   @EnumSource(SimMode.class)
+  void everyTransferComesThroughWhenPathsGoSilent(SimMode mode) {
+    run(Scenario.onlySilence(mode), SEEDS);
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimMode.class)
+  void noPathIsGivenUpBecauseAProcessStopped(SimMode mode) {
+    run(Scenario.onlyPauses(mode), SEEDS);
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimMode.class)
   void onlyWhatARevokedSessionCarriedFails(SimMode mode) {
     run(Scenario.onlyRevokes(mode), SEEDS / 2);
   }

@@ -16,6 +16,7 @@ import dev.hawser.engine.testkit.sim.SimMode;
  * @param reads whether there are READs
  * @param cuts paths that break, at most
  * @param darkness whether paths may also go silent
+ * @param spared whether one path at least stays up and is heard
  * @param pauses whether processes stop for a while (SIGSTOP)
  * @param targetCrash whether the target may die and come back
  * @param initiatorCrash whether the initiator may die and come back
@@ -36,6 +37,7 @@ record Scenario(
     boolean reads,
     int cuts,
     boolean darkness,
+    boolean spared,
     boolean pauses,
     boolean targetCrash,
     boolean initiatorCrash,
@@ -57,6 +59,7 @@ record Scenario(
         true,
         4,
         true,
+        false,
         true,
         true,
         true,
@@ -87,11 +90,50 @@ record Scenario(
         false,
         false,
         false,
+        false,
         1024,
         1,
         InitiatorRules.PROTOCOL,
         TargetRules.PROTOCOL,
         false);
+  }
+
+  /** Nothing but paths that go silent, while another is heard: every transfer must come through. */
+  static Scenario onlySilence(SimMode mode) {
+    return onlyQuiet(mode, 6, true);
+  }
+
+  /** Nothing but processes that stop for a while: no path may be given up for that. */
+  static Scenario onlyPauses(SimMode mode) {
+    return onlyQuiet(mode, 0, false);
+  }
+
+  private static Scenario onlyQuiet(SimMode mode, int cuts, boolean silence) {
+    return new Scenario(
+        mode,
+        4,
+        8,
+        true,
+        cuts,
+        silence,
+        silence,
+        !silence,
+        false,
+        false,
+        false,
+        false,
+        false,
+        false,
+        1024,
+        1,
+        InitiatorRules.PROTOCOL,
+        TargetRules.PROTOCOL,
+        false);
+  }
+
+  /** Whether every transfer must come through: a silent peer counts as lost only after the lease, which is long then. */
+  boolean isPatient() {
+    return spared || (pauses && !darkness);
   }
 
   /** Nothing but sessions that the target ends: only what they carried fails, and everything goes on. */
@@ -116,6 +158,7 @@ record Scenario(
         false,
         false,
         false,
+        false,
         revokes,
         closes,
         false,
@@ -128,34 +171,34 @@ record Scenario(
 
   Scenario with(InitiatorRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
         closes,
         refusals, credits, first, newRules, targetRules, ownerBumpsLate);
   }
 
   Scenario with(TargetRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
         closes,
         refusals, credits, first, rules, newRules, ownerBumpsLate);
   }
 
   Scenario withCounts(int newCredits, long newFirst) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
         closes,
         refusals, newCredits, newFirst, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withSizes(int paths, int transfers) {
     return new Scenario(
-        mode, paths, transfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, paths, transfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
         refusals, credits, first, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withOwnerBumpingLate() {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
         closes,
         refusals, credits, first, rules, targetRules, true);
   }

@@ -8,6 +8,7 @@ package dev.hawser.engine.link;
 import dev.hawser.engine.GrantCheck;
 import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
+import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.Transfer.RemoteState;
 import dev.hawser.engine.TransferEnd;
@@ -19,6 +20,7 @@ import dev.hawser.engine.bootstrap.PathOpener;
 import dev.hawser.engine.bootstrap.Welcome;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
@@ -79,7 +81,11 @@ final class Simulation implements LandingObserver {
     this.network = new SimNetwork(world, mode, this);
     this.settings =
         LinkSettings.defaults()
-            .withTimes(scenario.darkness() || scenario.pauses() ? 20 * MS : 600 * MS, 4 * MS, 15 * MS, 2 * MS)
+            .withTimes(
+                (scenario.darkness() || scenario.pauses()) && !scenario.isPatient() ? 20 * MS : 600 * MS,
+                4 * MS,
+                15 * MS,
+                2 * MS)
             .withChunks(256, 1024, 4096)
             .withCounts(scenario.credits(), scenario.first());
     LOCAL.segment().fill((byte) 0x11);
@@ -121,10 +127,10 @@ final class Simulation implements LandingObserver {
       world.after(world.random(10 * MS), () -> initiator.post(job));
     }
     for (int i = 0; i < scenario.cuts(); i++) {
-      boolean silently = scenario.darkness() && world.chance(300);
-      world.after(world.random(30 * MS), () -> network.breakSomePath(silently));
+      boolean silently = scenario.spared() || (scenario.darkness() && world.chance(300));
+      world.after(world.random(30 * MS), () -> network.breakSomePath(silently, scenario.spared()));
     }
-    if (scenario.pauses() && world.chance(400)) {
+    if (scenario.pauses() && (scenario.isPatient() || world.chance(400))) {
       world.after(world.random(20 * MS), () -> pause(world.chance(500) ? initiator : target));
     }
     if (scenario.targetCrash() && world.chance(250)) {
@@ -307,6 +313,14 @@ final class Simulation implements LandingObserver {
     if (world.hasViolation()) {
       return;
     }
+    if (scenario.pauses() && scenario.isPatient()) {
+      for (Link.PathReport path : initiator.link.paths()) {
+        if (path.lastFault().startsWith(PathFault.Kind.TIMED_OUT + ": nothing came")) {
+          world.violated("path %d was given up though only processes stopped: %s".formatted(path.path(), path.lastFault()));
+          return;
+        }
+      }
+    }
     String leak = initiator.leaks();
     if (!leak.isEmpty()) {
       world.violated("the initiator still holds something: " + leak);
@@ -332,8 +346,8 @@ final class Simulation implements LandingObserver {
   }
 
   private boolean mustSucceed() {
-    return !scenario.revokes() && !scenario.closes() && !scenario.pauses() && !scenario.darkness()
-        && !scenario.refusals();
+    boolean heard = scenario.isPatient() || (!scenario.pauses() && !scenario.darkness());
+    return heard && !scenario.revokes() && !scenario.closes() && !scenario.refusals();
   }
 
   private void checkContent(Job job, Region region, String when) {

@@ -66,6 +66,7 @@ public final class SimConnection implements Connection {
   private long lastLate;
   private long lastReply;
   private long progress = 1;
+  private long signs;
   private boolean aborted;
   private boolean flushed;
   private boolean closed;
@@ -210,6 +211,7 @@ public final class SimConnection implements Connection {
       }
       return;
     }
+    kernelAcknowledges();
     if (work.refused) {
       to.progress++;
       refuse(work, to);
@@ -245,6 +247,17 @@ public final class SimConnection implements Connection {
       }
       to.surface();
     }
+  }
+
+  /** Whatever the target's process does, what carries its bytes shows the initiator that they came. */
+  private void kernelAcknowledges() {
+    world.after(
+        1 + world.random(pair.delay()),
+        () -> {
+          if (!pair.isDark() && !pair.isCut()) {
+            signs++;
+          }
+        });
   }
 
   private void place(Work work, SimConnection to) {
@@ -384,6 +397,11 @@ public final class SimConnection implements Connection {
   @Override
   public long progress() {
     return progress;
+  }
+
+  @Override
+  public long signsOfLife() {
+    return progress + signs;
   }
 
   @Override

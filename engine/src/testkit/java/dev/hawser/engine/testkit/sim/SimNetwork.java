@@ -93,11 +93,15 @@ public final class SimNetwork {
     refusedRegions.add(region);
   }
 
-  /** Breaks some path that is up. */
-  public void breakSomePath(boolean silently) {
+  /**
+   * Breaks some path that is up.
+   *
+   * @param spare whether the last one is spared
+   */
+  public void breakSomePath(boolean silently, boolean spare) {
     List<SimPair> up =
         pairs.stream().map(Held::pair).filter(p -> !p.isCut() && !p.isDark() && !p.initiator().isAborted()).toList();
-    if (up.isEmpty()) {
+    if (up.size() <= (spare ? 1 : 0)) {
       return;
     }
     SimPair victim = up.get((int) world.random(up.size()));

@@ -1,0 +1,80 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+/**
+ * How fast a path is, measured while it is busy, and how much may be under way on it: enough to keep it busy, and little
+ * enough that what is posted next is not long behind it. Owned by the path's owner.
+ */
+final class PathPace {
+  /** The same guess for all until there is something to measure. */
+  private static final double FIRST_RATE = 1e9;
+
+  private static final long FEWEST_IN_FLIGHT = 512 << 10;
+
+  /** What is under way may take so long, besides twice the way there and back. */
+  private static final long QUEUE_NANOS = 20_000_000;
+
+  /** A sample takes at least so long, and so many chunks. */
+  private static final long SAMPLE_NANOS = 2_000_000;
+
+  private static final int SAMPLE_CHUNKS = 2;
+  private static final long SAMPLE_BYTES = 64 << 10;
+  private static final double WEIGHT = 0.25;
+
+  /** The least time is forgotten by that much with each sample, since ways change. */
+  private static final double FORGET = 1.01;
+
+  private double rate = FIRST_RATE;
+  private boolean measured;
+  private double leastNanos = Double.MAX_VALUE;
+  private long since;
+  private long bytes;
+  private int chunks;
+
+  /** The path begins to be busy. */
+  void begins(long now) {
+    since = now;
+    bytes = 0;
+    chunks = 0;
+  }
+
+  /**
+   * A chunk was acknowledged.
+   *
+   * @param nanos since it was posted
+   * @param idle whether nothing is under way any more
+   */
+  void acknowledged(long length, long nanos, boolean idle, long now) {
+    leastNanos = Math.min(leastNanos, Math.max(1, nanos));
+    bytes += length;
+    chunks++;
+    long elapsed = now - since;
+    boolean enough = elapsed >= SAMPLE_NANOS && chunks >= SAMPLE_CHUNKS;
+    if (!enough && !(idle && bytes >= SAMPLE_BYTES && elapsed > 0)) {
+      return;
+    }
+    double sample = bytes * 1e9 / elapsed;
+    rate = measured ? rate + (sample - rate) * WEIGHT : sample;
+    measured = true;
+    leastNanos *= FORGET;
+    begins(now);
+  }
+
+  /** Bytes per second. */
+  double rate() {
+    return rate;
+  }
+
+  /** Bytes that may be under way, at most {@code limit}. */
+  long flight(long limit) {
+    if (!measured) {
+      return limit;
+    }
+    double nanos = QUEUE_NANOS + 2 * leastNanos;
+    return Math.min(limit, Math.max(FEWEST_IN_FLIGHT, (long) (rate * nanos / 1e9)));
+  }
+}
