@@ -171,34 +171,39 @@ record Scenario(
 
   Scenario with(InitiatorRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
+        revokes,
         closes,
         refusals, credits, first, newRules, targetRules, ownerBumpsLate);
   }
 
   Scenario with(TargetRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
+        revokes,
         closes,
         refusals, credits, first, rules, newRules, ownerBumpsLate);
   }
 
   Scenario withCounts(int newCredits, long newFirst) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
+        revokes,
         closes,
         refusals, newCredits, newFirst, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withSizes(int paths, int transfers) {
     return new Scenario(
-        mode, paths, transfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes, closes,
+        mode, paths, transfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        closes,
         refusals, credits, first, rules, targetRules, ownerBumpsLate);
   }
 
   Scenario withOwnerBumpingLate() {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
+        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
+        revokes,
         closes,
         refusals, credits, first, rules, targetRules, true);
   }

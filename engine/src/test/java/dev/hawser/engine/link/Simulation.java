@@ -316,7 +316,8 @@ final class Simulation implements LandingObserver {
     if (scenario.pauses() && scenario.isPatient()) {
       for (Link.PathReport path : initiator.link.paths()) {
         if (path.lastFault().startsWith(PathFault.Kind.TIMED_OUT + ": nothing came")) {
-          world.violated("path %d was given up though only processes stopped: %s".formatted(path.path(), path.lastFault()));
+          world.violated(
+              "path %d was given up though only processes stopped: %s".formatted(path.path(), path.lastFault()));
           return;
         }
       }
