@@ -20,6 +20,9 @@ final class EarliestPath implements ChunkPolicy {
 
   private static final int DRAWS = 8;
 
+  /** So much is always posted ahead, in seconds of the path's time. */
+  private static final double AHEAD = 0.002;
+
   private final int least;
 
   /**
@@ -33,10 +36,14 @@ final class EarliestPath implements ChunkPolicy {
 
   @Override
   public int choose(PathTable paths, long remaining, LongUnaryOperator random) {
-    if (paths.rooms() == 0) {
-      return WAIT;
+    while (paths.rooms() > FEW) {
+      int path = betterOfTwo(paths, remaining, random);
+      if (!isTooLate(paths, path, remaining)) {
+        return path;
+      }
+      paths.full(path); // drawn no more in this round
     }
-    int path = paths.rooms() <= FEW ? bestOf(paths, remaining) : betterOfTwo(paths, remaining, random);
+    int path = bestOf(paths, remaining);
     return path == WAIT || isTooLate(paths, path, remaining) ? WAIT : path;
   }
 
@@ -79,16 +86,22 @@ final class EarliestPath implements ChunkPolicy {
   }
 
   /**
-   * True if all paths together would have carried everything, what is under way included, before this one is through
-   * with the smallest piece. There is another then that is through earlier: it is waited for.
+   * True if this path has enough to do for now. What is posted is bound to its path, so at most half of the time that is
+   * left is planned ahead: if rates change, or were measured wrongly, the rest goes where it is through earlier. Near the
+   * end, a path that would be through with the smallest piece only when all together have carried everything gets none;
+   * there is another then that is through earlier, and is waited for.
    */
   private boolean isTooLate(PathTable paths, int path, long remaining) {
     double all = (paths.inFlightSum() + remaining) / paths.rateSum();
-    if (paths.through(path, Math.min(least, remaining)) <= all) {
+    double through = paths.through(path, Math.min(least, remaining));
+    if (paths.inFlight(path) > 0 && through > AHEAD && through > all / 2) {
+      return true;
+    }
+    if (through <= all) {
       return false;
     }
     for (int i = 0; i < paths.size(); i++) {
-      if (paths.through(i, Math.min(least, remaining)) < paths.through(path, Math.min(least, remaining))) {
+      if (paths.through(i, Math.min(least, remaining)) < through) {
         return true;
       }
     }

@@ -273,7 +273,8 @@ final class Initiation {
       if (g.isUp()) {
         PathPace pace = g.path.pace;
         tables[g.path.tierIndex].add(
-            pace.rate(), g.bytesInFlight, pace.flight(settings.maxBytesInFlight()), g.room() > 0);
+            pace.rate(g.bytesInFlight == 0, link.now()), g.bytesInFlight, pace.flight(settings.maxBytesInFlight()),
+            g.room() > 0);
         rows.get(g.path.tierIndex).add(g);
       }
     }

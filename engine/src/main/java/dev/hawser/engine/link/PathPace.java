@@ -23,7 +23,14 @@ final class PathPace {
 
   private static final int SAMPLE_CHUNKS = 2;
   private static final long SAMPLE_BYTES = 64 << 10;
-  private static final double WEIGHT = 0.25;
+
+  /** A path that has become slower is believed sooner than one that has become faster. */
+  private static final double WEIGHT_UP = 0.25;
+
+  private static final double WEIGHT_DOWN = 0.5;
+
+  /** A chunk at most; what is under way may be one. */
+  private static final double CHUNK = 1 << 20;
 
   /** The least time is forgotten by that much with each sample, since ways change. */
   private static final double FORGET = 1.01;
@@ -49,7 +56,7 @@ final class PathPace {
    * @param idle whether nothing is under way any more
    */
   void acknowledged(long length, long nanos, boolean idle, long now) {
-    leastNanos = Math.min(leastNanos, Math.max(1, nanos));
+    leastNanos = Math.min(leastNanos, Math.max(1.0, (double) nanos));
     bytes += length;
     chunks++;
     long elapsed = now - since;
@@ -58,15 +65,20 @@ final class PathPace {
       return;
     }
     double sample = bytes * 1e9 / elapsed;
-    rate = measured ? rate + (sample - rate) * WEIGHT : sample;
+    rate = measured ? rate + (sample - rate) * (sample > rate ? WEIGHT_UP : WEIGHT_DOWN) : sample;
     measured = true;
     leastNanos *= FORGET;
     begins(now);
   }
 
-  /** Bytes per second. */
-  double rate() {
-    return rate;
+  /**
+   * Bytes per second. A busy path of which nothing is heard has become slower, however fast it was.
+   *
+   * @param idle whether nothing is under way
+   */
+  double rate(boolean idle, long now) {
+    long elapsed = now - since;
+    return idle || elapsed <= 0 ? rate : Math.min(rate, (bytes + CHUNK) * 1e9 / elapsed);
   }
 
   /** Bytes that may be under way, at most {@code limit}. */
