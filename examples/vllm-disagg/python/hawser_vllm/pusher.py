@@ -1,0 +1,324 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The producer's half of a push: each layer is written as soon as it is computed, and counted at the consumer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Callable, Optional, Sequence
+
+from hawser import HawserError, Peer, Transfer
+
+from .errors import HandshakeError, KvTransferError
+from .geometry import WorkerGeometry
+from .messages import Message
+from .peers import Address, Peers, Table, request_label
+from .plan import BlockMap, shares
+from .stats import TransferStats
+
+logger = logging.getLogger("hawser.vllm")
+
+_REMEMBERED = 4096
+
+
+@dataclass
+class _Target:
+    """One worker of the consumer, and what it asked for."""
+
+    peer: Peer
+    table: Optional[Table]
+    counter: int
+    blocks: BlockMap
+    sent: set[str] = field(default_factory=set)
+    under_way: list[tuple[Transfer, int]] = field(default_factory=list)
+    aborting: bool = False
+    done: bool = False
+
+
+@dataclass
+class _Push:
+    groups: tuple[tuple[int, ...], ...]
+    tokens: int
+    until: float
+    layers: dict[str, Optional[Callable[[], None]]] = field(default_factory=dict)
+    targets: dict[str, _Target] = field(default_factory=dict)
+    of: int = 1
+    computed: bool = False
+
+
+class Pusher:
+    """All pushes of one worker. Writes are posted by the executor's thread, which may wait for the layer. Thread-safe."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        stats: TransferStats,
+        clock: Callable[[], float],
+        executor: Executor,
+        lease: float,
+        own_workers: Callable[[], Sequence[WorkerGeometry]],
+    ) -> None:
+        self._peers = peers
+        self._stats = stats
+        self._clock = clock
+        self._executor = executor
+        self._lease = lease
+        self._own_workers = own_workers
+        self._lock = threading.RLock()
+        self._open: dict[str, _Push] = {}
+        self._early: dict[str, list[tuple[float, Message]]] = {}
+        self._ended: "OrderedDict[str, str]" = OrderedDict()
+        self._finished: set[str] = set()
+
+    # --------------------------------------------------------------------------------------- of the engine
+
+    def begin(self, transfer_id: str, groups: Sequence[Sequence[int]], tokens: int) -> None:
+        """A request is about to be computed, into these blocks."""
+        with self._lock:
+            if transfer_id in self._open:
+                self._open[transfer_id].groups = tuple(tuple(group) for group in groups)
+                return
+            self._open[transfer_id] = _Push(tuple(tuple(group) for group in groups), tokens, self._clock() + self._lease)
+            early = self._early.pop(transfer_id, [])
+        for _, message in early:
+            self.reserve(message)
+
+    def computed(self, transfer_id: str, layer: str, ready: Optional[Callable[[], None]]) -> None:
+        """A layer is computed, or is enqueued on a GPU: then ready() waits for it."""
+        with self._lock:
+            push = self._open.get(transfer_id)
+            if push is None:
+                return
+            push.layers[layer] = ready
+        self._executor.submit(self._write, transfer_id)
+
+    def finish(self, transfer_id: str, lease: Optional[float] = None) -> None:
+        """All of a request is computed: from now on it waits for its consumers, no longer than the lease."""
+        with self._lock:
+            push = self._open.get(transfer_id)
+            if push is not None:
+                push.computed = True
+                push.until = self._clock() + (self._lease if lease is None else lease)
+
+    def fail(self, transfer_id: str, reason: str) -> None:
+        """A request is not computed, or not to its end."""
+        with self._lock:
+            push = self._open.get(transfer_id)
+            if push is None:
+                return
+            for target in push.targets.values():
+                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
+                self._stop(target)
+            push.until = 0.0
+
+    def knows(self, transfer_id: str) -> bool:
+        """Whether it was begun, and has not ended."""
+        with self._lock:
+            return transfer_id in self._open
+
+    def recent(self, transfer_id: str) -> bool:
+        """Whether it was begun and has ended, not too long ago."""
+        with self._lock:
+            return transfer_id in self._ended
+
+    def take_finished(self) -> set[str]:
+        """Requests whose blocks are free since the last call: nobody reads them any more on our behalf."""
+        with self._lock:
+            finished, self._finished = self._finished, set()
+        return finished
+
+    # ------------------------------------------------------------------------------ messages of consumers
+
+    def reserve(self, message: Message) -> None:
+        """A consumer has blocks for a request."""
+        transfer_id = str(message.fields["id"])
+        with self._lock:
+            if transfer_id not in self._open:
+                reason = self._ended.get(transfer_id)
+                if reason is None:
+                    self._early.setdefault(transfer_id, []).append((self._clock(), message))
+                else:
+                    self._refuse(message, reason)
+                return
+        self._executor.submit(self._reserved, message)
+
+    def abort(self, message: Message) -> None:
+        """A consumer wants no more of a request."""
+        transfer_id = str(message.fields["id"])
+        with self._lock:
+            self._early.pop(transfer_id, None)
+            push = self._open.get(transfer_id)
+            target = None if push is None else push.targets.get(message.peer)
+            if target is not None:
+                self._stop(target)
+                return
+        peer = self._peers.sender(message)
+        if peer is not None:
+            self._peers.send(peer, "aborted", {"id": transfer_id})
+
+    @staticmethod
+    def _stop(target: _Target) -> None:
+        target.aborting = True
+        for transfer, _ in target.under_way:
+            if not transfer.poll():
+                transfer.cancel()
+
+    def _refuse(self, message: Message, reason: str) -> None:
+        self._stats.count("num_kv_refused_reqs")
+        peer = self._peers.sender(message)
+        if peer is not None:
+            self._peers.send(peer, "refused", {"id": message.fields["id"], "reason": reason})
+
+    # ------------------------------------------------------------------------------- on the executor's thread
+
+    def _reserved(self, message: Message) -> None:
+        transfer_id = str(message.fields["id"])
+        try:
+            fields = message.fields
+            address = Address(
+                str(fields["remote_host"]), int(fields["remote_port"]), str(fields["remote_engine_id"]), str(fields["remote_instance"])
+            )
+            engine = self._peers.engine(address)
+            workers = engine.description.workers
+            index = next((i for i, worker in enumerate(workers) if worker.agent == message.peer), None)
+            if index is None:
+                raise HandshakeError(f"{message.peer} is no worker of engine {engine.description.engine_id}")
+            own = self._own_workers()
+            us = next(i for i, worker in enumerate(own) if worker.agent == self._peers.geometry.agent)
+            mine = [share for share in shares(workers[index], own) if share.source == us]
+            table = self._peers.table(engine, index, mine, "out") if mine else None
+            with self._lock:
+                push = self._open.get(transfer_id)
+                if push is None:
+                    self._refuse(message, self._ended.get(transfer_id, "its lease has expired"))
+                    return
+                push.of = int(fields["of"])
+                theirs = tuple(tuple(int(i) for i in group) for group in fields["ids"])
+                blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs)
+                push.targets[message.peer] = _Target(engine.peers[index], table, int(fields["counter"]), blocks)
+            self._write(transfer_id)
+        except (KvTransferError, HawserError, KeyError, ValueError) as e:
+            self._refuse(message, f"{type(e).__name__}: {e}")
+
+    def _write(self, transfer_id: str) -> None:
+        while True:
+            with self._lock:
+                push = self._open.get(transfer_id)
+                work = None if push is None else self._next_layer(push)
+            if push is None or work is None:
+                return
+            target, layer = work
+            ready = push.layers[layer]
+            try:
+                if ready is not None:
+                    ready()
+                with self._lock:
+                    if target.aborting:
+                        continue
+                    self._post(transfer_id, target, layer)
+            except (KvTransferError, HawserError) as e:
+                logger.warning("request %s, layer %s to %s: %s", transfer_id, layer, target.peer.name, e)
+                self.fail(transfer_id, str(e))
+                return
+
+    @staticmethod
+    def _next_layer(push: _Push) -> Optional[tuple[_Target, str]]:
+        for layer in push.layers:
+            for target in push.targets.values():
+                if not target.aborting and target.table is not None and layer not in target.sent:
+                    if layer in target.table.plan.layers():
+                        target.sent.add(layer)
+                        return target, layer
+        return None
+
+    def _post(self, transfer_id: str, target: _Target, layer: str) -> None:
+        assert target.table is not None
+        ours, theirs = target.table.plan.indices(target.blocks, layer)
+        label = request_label(transfer_id)
+        if len(ours) == 0:
+            transfer = self._peers.agent.notify(target.peer, counter=target.counter, request_id=label)
+        else:
+            transfer = self._peers.agent.write(
+                target.table.ours,
+                target.peer,
+                target.table.theirs,
+                local_indices=ours,
+                remote_indices=theirs,
+                counter=target.counter,
+                request_id=label,
+            )
+        target.under_way.append((transfer, len(ours)))
+
+    # ------------------------------------------------------------------------------------------- the ends
+
+    def poll(self) -> None:
+        """Looks which writes have ended, and which pushes are over. Never blocks."""
+        now = self._clock()
+        with self._lock:
+            for transfer_id, push in list(self._open.items()):
+                for target in push.targets.values():
+                    self._advance(transfer_id, target)
+                if len(push.targets) >= push.of and all(target.done for target in push.targets.values()):
+                    # Before the engine has finished with the request, its blocks are its own anyway.
+                    if push.computed or push.until <= now:
+                        self._end(transfer_id, "it was handed over", expired=False)
+                elif push.until <= now:
+                    self._expire(transfer_id, push)
+            for transfer_id, waiting in list(self._early.items()):
+                if waiting[0][0] + self._lease <= now:
+                    del self._early[transfer_id]
+                    for _, message in waiting:
+                        self._refuse(message, "the request was not computed here in time")
+
+    def _advance(self, transfer_id: str, target: _Target) -> None:
+        left = []
+        for transfer, pieces in target.under_way:
+            if not transfer.poll():
+                left.append((transfer, pieces))
+                continue
+            info = transfer.info()
+            if info.state == "DONE":
+                self._stats.transfer(info.elapsed, 0.0, info.total_bytes, pieces)
+            elif target.aborting and info.remote == "PENDING":
+                left.append((transfer, pieces))  # the consumer may reuse its blocks only when it has heard of the end
+            elif not target.aborting:
+                failure = transfer.exception()
+                self._stats.count("num_failed_transfers")
+                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": str(failure)})
+                self._stop(target)
+        target.under_way = left
+        if target.done or left:
+            return
+        if target.aborting:
+            self._peers.send(target.peer, "aborted", {"id": transfer_id})
+            target.done = True
+        elif target.table is None or len(target.sent) == len(target.table.plan.layers()):
+            target.done = True
+
+    def _expire(self, transfer_id: str, push: _Push) -> None:
+        for target in push.targets.values():
+            if not target.done and not target.aborting:
+                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": "its lease has expired"})
+                self._stop(target)
+        if all(not target.under_way for target in push.targets.values()):
+            self._end(transfer_id, "its lease has expired", expired=push.computed)
+
+    def _end(self, transfer_id: str, reason: str, expired: bool) -> None:
+        if expired:
+            self._stats.count("num_kv_expired_reqs")
+        del self._open[transfer_id]
+        self._ended[transfer_id] = reason
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+        self._finished.add(transfer_id)
+
+    @property
+    def pending(self) -> int:
+        """How many are under way."""
+        with self._lock:
+            return len(self._open)

@@ -1,0 +1,260 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The scheduler's half of the connector."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from typing import Any, Callable, Iterable, Mapping, Optional
+
+from . import handshake
+from .config import ConnectorConfig
+from .errors import ParametersError
+from .metadata import HawserHandshakeMetadata, HawserMetadata, Reception, Sending
+from .params import PULL, PUSH, Remote, transfer_id
+from .plan import BlockMap
+
+logger = logging.getLogger("hawser.vllm")
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+def groups_of(block_ids: Any) -> Groups:
+    """Block ids per group, of a list of ids, of lists, or what vLLM's manager of blocks gives."""
+    if hasattr(block_ids, "get_block_ids"):
+        block_ids = block_ids.get_block_ids()
+    told = list(block_ids or [])
+    if told and isinstance(told[0], int):
+        told = [told]
+    return tuple(tuple(group) for group in told)
+
+
+class SchedulerHalf:
+    """Decides what is received, held and pushed. One thread, that of the scheduler."""
+
+    def __init__(self, config: ConnectorConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self.instance = uuid.uuid4().hex
+        self._server: Optional[handshake.HandshakeServer] = None
+        self._step = HawserMetadata()
+        self._waiting: dict[str, Remote] = {}
+        self._receiving: dict[str, str] = {}
+        self._sending: set[str] = set()
+        self._pushing: dict[str, tuple[str, list[list[int]], int]] = {}
+        self._push_begun: set[str] = set()
+        self._told_alive = clock()
+
+    # ------------------------------------------------------------------------------------------- the start
+
+    def workers_known(self, metadata: Mapping[Any, HawserHandshakeMetadata]) -> None:
+        """All workers of this engine: from now on the handshake is answered."""
+        workers = [(md.geometry, md.blob) for _, md in sorted(metadata.items(), key=lambda item: str(item[0]))]
+        if self._server is None:
+            self._server = handshake.HandshakeServer(self._config.side_channel_host, self._config.side_channel_port)
+        self._server.describe(handshake.describe(self._config.engine_id, self.instance, self._config.facts, workers))
+
+    @property
+    def port(self) -> int:
+        """Where the handshake is answered."""
+        return self._config.side_channel_port if self._server is None else self._server.port
+
+    # -------------------------------------------------------------------------------------- of the consumer
+
+    def _remote(self, request: Any) -> Optional[Remote]:
+        params = getattr(request, "kv_transfer_params", None)
+        if not params or not params.get("do_remote_prefill"):
+            return None
+        try:
+            return Remote.of(params, request.request_id)
+        except ParametersError as e:
+            logger.warning("request %s is computed here: %s", request.request_id, e)
+            params["do_remote_prefill"] = False
+            return None
+
+    def new_request(self, request: Any) -> None:
+        """A request has come: while it is queued, its producer is told to keep its blocks."""
+        remote = self._remote(request)
+        if remote is not None:
+            self._waiting[request.request_id] = remote
+
+    def matched(self, request: Any, computed: int) -> tuple[int, bool]:
+        """Tokens that can be received beyond those that are here."""
+        remote = self._remote(request)
+        if remote is None:
+            return 0, False
+        tokens = len(request.prompt_token_ids)
+        if remote.tokens is not None and remote.tokens != tokens:
+            logger.warning(
+                "request %s is computed here: its producer has the keys of %d tokens, its prompt has %d",
+                request.request_id,
+                remote.tokens,
+                tokens,
+            )
+            self._release(request, remote)
+            return 0, False
+        self._waiting.setdefault(request.request_id, remote)
+        return max(0, tokens - computed), tokens > computed
+
+    def allocated(self, request: Any, blocks: Any, external: int) -> None:
+        """Blocks for what is received; called a second time, with 0, when it is there."""
+        self._allocated_for_push(request, blocks)
+        remote = self._waiting.get(request.request_id)
+        if remote is None or self._remote(request) is None:
+            return
+        if external <= 0:  # all of it is here: of the prefix cache
+            self._release(request, remote)
+            return
+        del self._waiting[request.request_id]
+        request.kv_transfer_params["do_remote_prefill"] = False  # preempted, it is computed here
+        tokens = len(request.prompt_token_ids)
+        ours = groups_of(blocks)
+        if remote.push:
+            theirs: Groups = ()
+        else:
+            theirs = remote.blocks or ()
+            if len(theirs) != len(ours):
+                logger.warning("request %s: %d groups here, %d there", request.request_id, len(ours), len(theirs))
+                theirs = tuple(() for _ in ours)  # fails in the worker, which reports the blocks as invalid
+        self._receiving[request.request_id] = remote.transfer_id
+        blocks_map = BlockMap(tokens, tokens - external, ours, theirs)
+        self._step.receive.append(
+            Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push)
+        )
+
+    def _release(self, request: Any, remote: Remote) -> None:
+        self._waiting.pop(request.request_id, None)
+        request.kv_transfer_params["do_remote_prefill"] = False
+        self._step.release.append((remote.address, remote.transfer_id))
+
+    # -------------------------------------------------------------------------------------- of the producer
+
+    def _wanted_elsewhere(self, request: Any) -> Optional[str]:
+        params = getattr(request, "kv_transfer_params", None)
+        if not params or not params.get("do_remote_decode") or not self._config.producer:
+            return None
+        try:
+            return transfer_id(params, request.request_id)
+        except ParametersError as e:
+            logger.warning("request %s is not lent: %s", request.request_id, e)
+            return None
+
+    def _is_push(self, request: Any) -> bool:
+        mode = (getattr(request, "kv_transfer_params", None) or {}).get("transfer_mode")
+        return mode == PUSH or (mode is None and self._config.push)
+
+    def _allocated_for_push(self, request: Any, blocks: Any) -> None:
+        wanted = self._wanted_elsewhere(request)
+        if wanted is not None and self._is_push(request) and request.request_id not in self._push_begun:
+            groups = [list(group) for group in groups_of(blocks)]
+            self._pushing[request.request_id] = (wanted, groups, len(request.prompt_token_ids))
+
+    def _pushed_in(self, output: Any) -> None:
+        """Which requests' prompts are computed to the end in this step."""
+        scheduled: Mapping[str, int] = getattr(output, "num_scheduled_tokens", None) or {}
+        computed: dict[str, int] = {}
+        for new in getattr(output, "scheduled_new_reqs", None) or ():
+            computed[new.req_id] = new.num_computed_tokens
+            if new.req_id in self._pushing:
+                wanted, _, tokens = self._pushing[new.req_id]
+                self._pushing[new.req_id] = (wanted, [list(g) for g in groups_of(new.block_ids)], tokens)
+        cached = getattr(output, "scheduled_cached_reqs", None)
+        for i, request_id in enumerate(getattr(cached, "req_ids", None) or ()):
+            computed[request_id] = cached.num_computed_tokens[i]
+            more = cached.new_block_ids[i]
+            if request_id in self._pushing and more:
+                for group, ids in zip(self._pushing[request_id][1], groups_of(more)):
+                    group += ids
+        for request_id in [r for r in self._pushing if r in scheduled]:
+            wanted, groups, tokens = self._pushing[request_id]
+            if computed.get(request_id, 0) + scheduled[request_id] >= tokens:
+                del self._pushing[request_id]
+                self._push_begun.add(request_id)
+                self._step.push.append(Sending(wanted, tuple(tuple(g) for g in groups), tokens))
+
+    def finished(self, request: Any, groups: Groups) -> tuple[bool, Optional[dict[str, Any]]]:
+        """A request has finished: whether its blocks are kept, and what its client is told."""
+        request_id = request.request_id
+        remote = self._waiting.pop(request_id, None)
+        if remote is not None:  # aborted before there were blocks for it
+            self._step.release.append((remote.address, remote.transfer_id))
+        if request_id in self._receiving:
+            self._step.abort.append(self._receiving[request_id])
+        wanted = self._wanted_elsewhere(request)
+        if wanted is None:
+            return False, None
+        begun = request_id in self._push_begun
+        self._push_begun.discard(request_id)
+        self._pushing.pop(request_id, None)
+        if not _complete(request):
+            self._step.drop[wanted] = "its prefill was aborted"
+            if begun:  # writes may be under way from these blocks
+                self._step.hold[wanted] = request_id
+                self._sending.add(request_id)
+            return begun, None
+        self._step.hold[wanted] = request_id
+        self._sending.add(request_id)
+        push = self._is_push(request)
+        return True, {
+            "do_remote_prefill": True,
+            "do_remote_decode": False,
+            "transfer_id": wanted,
+            "transfer_mode": PUSH if push else PULL,
+            "remote_request_id": request_id,
+            "remote_block_ids": [list(group) for group in groups],
+            "remote_num_tokens": len(request.prompt_token_ids),
+            "remote_blocks_expiry_seconds": self._config.lease,
+            **self.address(),
+        }
+
+    def address(self) -> dict[str, Any]:
+        """By which other engines find this one."""
+        return {
+            "remote_engine_id": self._config.engine_id,
+            "remote_instance": self.instance,
+            "remote_host": self._config.side_channel_host,
+            "remote_port": self.port,
+            "tp_size": self._config.tp_size,
+            "pp_size": self._config.pp_size,
+        }
+
+    # --------------------------------------------------------------------------------------- of each step
+
+    def build(self, scheduler_output: Any) -> HawserMetadata:
+        """What the workers are told in this step."""
+        self._pushed_in(scheduler_output)
+        now = self._clock()
+        if self._waiting and now - self._told_alive >= self._config.lease / 6:
+            self._told_alive = now
+            for remote in self._waiting.values():
+                self._step.alive.setdefault(remote.address, []).append(remote.transfer_id)
+        step, self._step = self._step, HawserMetadata()
+        return step
+
+    def workers_did(self, sent: Optional[Iterable[str]], received: Optional[Iterable[str]]) -> None:
+        """What the workers have ended."""
+        for request_id in sent or ():
+            self._sending.discard(request_id)
+        for request_id in received or ():
+            self._receiving.pop(request_id, None)
+
+    @property
+    def pushes_pending(self) -> bool:
+        """Whether pushes are to be polled although no request runs."""
+        return bool(self._pushing or self._push_begun or self._step.hold or (self._config.push and self._sending))
+
+    def close(self) -> None:
+        """Stops answering handshakes."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+def _complete(request: Any) -> bool:
+    """Whether a request ended because it had all its tokens, and not because somebody gave it up."""
+    status = getattr(request, "status", None)
+    name = getattr(status, "name", str(status))
+    return name in ("FINISHED_LENGTH_CAPPED", "FINISHED_STOPPED")

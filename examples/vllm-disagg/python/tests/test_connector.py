@@ -1,0 +1,301 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The connector under vLLM's hooks, of three ages of its base class, with several groups of a KV cache."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from types import SimpleNamespace
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+
+import fake_vllm as fake
+from hawser_disagg.processes import free_port
+
+AGES = ["old", "present", "newest"]
+BLOCKS = 24
+
+
+@pytest.fixture(params=AGES)
+def age(request: pytest.FixtureRequest) -> str:
+    """Of vLLM."""
+    return request.param
+
+
+@pytest.fixture
+def module(age: str) -> Iterator[Any]:
+    """The connector's, loaded into such a vLLM."""
+    with fake.installed(age) as loaded:
+        yield loaded
+
+
+def role(module: Any, name: str) -> Any:
+    """A role of that vLLM's."""
+    from hawser_vllm.base import KVConnectorRole
+
+    return KVConnectorRole[name]
+
+
+def caches_config() -> Any:
+    """Full attention, a sliding window, and a state."""
+    return SimpleNamespace(
+        num_blocks=BLOCKS,
+        kv_cache_groups=[
+            SimpleNamespace(
+                layer_names=["full.0", "full.1"],
+                kv_cache_spec=fake.FullAttentionSpec(block_size=16, num_kv_heads=4, head_size=8, sliding_window=None),
+            ),
+            SimpleNamespace(
+                layer_names=["window.0"],
+                kv_cache_spec=fake.SlidingWindowSpec(block_size=16, num_kv_heads=4, head_size=8, sliding_window=20),
+            ),
+            SimpleNamespace(layer_names=["mamba.0"], kv_cache_spec=fake.MambaSpec(block_size=16, shapes=((3, 5), (2, 7)))),
+        ],
+    )
+
+
+def tensors(seed: int) -> dict[str, Any]:
+    """Caches, filled at random."""
+    rng = np.random.default_rng(seed)
+
+    def some(*shape: int) -> np.ndarray:
+        return rng.integers(0, 1 << 16, shape, dtype=np.uint16)
+
+    return {
+        "full.0": some(BLOCKS, 4, 16, 16),
+        "full.1": some(BLOCKS, 16, 4, 16).transpose(0, 2, 1, 3),
+        "window.0": some(BLOCKS, 4, 16, 16),
+        "mamba.0": [some(BLOCKS, 3, 5), some(BLOCKS, 2, 7)],
+    }
+
+
+class Engine:
+    """One scheduler's half and one worker's, stepped by hand."""
+
+    def __init__(self, module: Any, name: str, port: int, seed: int, **extra: Any) -> None:
+        config = fake.config(name, port, agent_name=name, load_timeout_seconds=5, **extra)
+        from hawser_vllm.caches import Ranks
+
+        self.caches = tensors(seed)
+        caches = caches_config()
+        self.scheduler = module.HawserConnector(config, role(module, "SCHEDULER"), caches)
+        self.worker = module.HawserConnector(config, role(module, "WORKER"), caches, ranks=Ranks(0, 0, 1, 4))
+        self.worker.register_kv_caches(self.caches)
+        self.scheduler.set_xfer_handshake_metadata({0: pickle.loads(pickle.dumps(self.worker.get_handshake_metadata()))})
+
+    def step(self, output: Any = None, layers: bool = False) -> tuple[Any, Any, set[int]]:
+        """One step; gives what has ended."""
+        metadata = pickle.loads(pickle.dumps(self.scheduler.build_connector_meta(output or fake.step())))
+        self.worker.bind_connector_metadata(metadata)
+        self.worker.start_load_kv(SimpleNamespace())
+        if layers:
+            for name, tensor in self.caches.items():
+                self.worker.wait_for_layer_load(name)
+                self.worker.save_kv_layer(name, tensor, None)
+        self.worker.wait_for_save()
+        if hasattr(self.worker, "get_transfer_results"):
+            results = self.worker.get_transfer_results(set())
+            sent, received = results.finished_sending, results.finished_recving
+            assert results.failed_recving <= received
+        else:
+            sent, received = self.worker.get_finished(set())
+        invalid = self.worker.get_block_ids_with_load_errors()
+        self.worker.clear_connector_metadata()
+        self.scheduler.update_connector_output(SimpleNamespace(finished_sending=sent, finished_recving=received))
+        return sent or set(), received or set(), invalid
+
+    def until(self, what: int, request_id: str) -> set[int]:
+        """Steps until a request was sent (0) or received (1); gives the blocks with errors."""
+        deadline = time.monotonic() + 15
+        invalid: set[int] = set()
+        while time.monotonic() < deadline:
+            ended = self.step()
+            invalid |= ended[2]
+            if request_id in ended[what]:
+                return invalid
+            time.sleep(0.005)
+        raise AssertionError(f"request {request_id} did not end")
+
+    def close(self) -> None:
+        """Ends it."""
+        self.worker.shutdown()
+        self.scheduler.shutdown()
+
+
+@pytest.fixture
+def engines(module: Any) -> Iterator[tuple[Engine, Engine]]:
+    """A producer and a consumer."""
+    pair = Engine(module, "p", free_port(), 1), Engine(module, "d", free_port(), 2)
+    yield pair
+    for engine in pair:
+        engine.close()
+
+
+THEIRS = ([3, 9, 4, 17], [0, 0, 5, 6], [0, 0, 0, 8])
+OURS = ([11, 2, 7, 13], [0, 0, 21, 3], [0, 0, 0, 20])
+
+
+def finish(engine: Engine, request: Any, groups: Any) -> tuple[bool, Any]:
+    """A request has finished, told as that vLLM does."""
+    request.status = SimpleNamespace(name="FINISHED_LENGTH_CAPPED")
+    return engine.scheduler.request_finished_all_groups(request, tuple(groups))
+
+
+def test_pulls_all_groups(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    before = {name: pickle.loads(pickle.dumps(tensor)) for name, tensor in d.caches.items()}
+    lent = fake.request("p-1", 60, {"do_remote_decode": True})
+    assert p.scheduler.get_num_new_matched_tokens(lent, 0) == (0, False)
+    p.scheduler.update_state_after_alloc(lent, fake.KVCacheBlocks(*THEIRS), 0)
+    keep, params = finish(p, lent, THEIRS)
+    assert keep and params["remote_block_ids"] == [list(group) for group in THEIRS] and params["remote_request_id"] == "p-1"
+    p.step()
+
+    wanted = fake.request("d-1", 60, params)
+    for _ in range(3):  # it may be asked again and again
+        assert d.scheduler.get_num_new_matched_tokens(wanted, 0) == (60, True)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 60)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 0)
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-1")
+
+    for name in ("full.0", "full.1"):
+        assert (d.caches[name][OURS[0]] == p.caches[name][THEIRS[0]]).all()
+        others = [b for b in range(BLOCKS) if b not in OURS[0]]
+        assert (d.caches[name][others] == before[name][others]).all()
+    assert (d.caches["window.0"][[21, 3]] == p.caches["window.0"][[5, 6]]).all()
+    for i in range(2):
+        assert (d.caches["mamba.0"][i][20] == p.caches["mamba.0"][i][8]).all()
+        others = [b for b in range(BLOCKS) if b != 20]
+        assert (d.caches["mamba.0"][i][others] == before["mamba.0"][i][others]).all()
+    assert not d.scheduler.has_pending_push_work()
+
+
+def test_pulls_only_what_is_not_there(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    before = d.caches["full.0"].copy()
+    lent = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t"})
+    _, params = finish(p, lent, THEIRS)
+    p.step()
+    wanted = fake.request("d-1", 60, params)
+
+    assert d.scheduler.get_num_new_matched_tokens(wanted, 32) == (28, True)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 28)
+    d.until(1, "d-1")
+
+    assert (d.caches["full.0"][OURS[0][2:]] == p.caches["full.0"][THEIRS[0][2:]]).all()
+    assert (d.caches["full.0"][OURS[0][:2]] == before[OURS[0][:2]]).all()
+    p.until(0, "p-1")
+
+
+def test_pushes_all_layers_as_they_are_computed(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    pushed = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    address = p.scheduler.scheduler.address()
+    wanted = fake.request("d-1", 60, {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **address})
+    assert d.scheduler.get_num_new_matched_tokens(wanted, 0) == (60, True)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 60)
+    d.step()
+    # In two chunks: only with the second all of a layer is there.
+    p.scheduler.update_state_after_alloc(pushed, fake.KVCacheBlocks([3, 9], [0, 0], [0, 8]), 0)
+    p.step(fake.step(new=[("p-1", ([3, 9], [0, 0], [0, 8]), 0)], scheduled={"p-1": 32}), layers=True)
+    assert p.scheduler.has_pending_push_work()
+    p.step(fake.step(cached=[("p-1", ([4, 17], [5, 6], [0, 8]), 32)], scheduled={"p-1": 28}), layers=True)
+    keep, _ = finish(p, pushed, THEIRS)
+    assert keep
+
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-1")
+    assert (d.caches["full.1"][OURS[0]] == p.caches["full.1"][THEIRS[0]]).all()
+    assert (d.caches["window.0"][[21, 3]] == p.caches["window.0"][[5, 6]]).all()
+    assert (d.caches["mamba.0"][1][20] == p.caches["mamba.0"][1][8]).all()
+    assert not p.scheduler.has_pending_push_work()
+
+
+def test_a_request_that_is_not_lent_fails_with_its_blocks(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    lent = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t"})
+    _, params = finish(p, lent, THEIRS)
+    p.step()
+    p.worker.worker.kv.lender.drop("t", "its lease has expired")
+    wanted = fake.request("d-1", 60, params)
+    d.scheduler.get_num_new_matched_tokens(wanted, 16)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 44)
+
+    invalid = d.until(1, "d-1")
+
+    # Block 11 was there before, and others may use it as a prefix, too.
+    assert invalid == {2, 7, 13, 21, 3, 20}
+    assert "its lease has expired" in d.worker.worker.failed["d-1"]
+
+
+def test_a_request_that_is_aborted_in_the_queue_frees_its_producer(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    _, params = finish(p, fake.request("p-1", 60, {"do_remote_decode": True}), THEIRS)
+    p.step()
+    wanted = fake.request("d-1", 60, params)
+    d.scheduler.on_new_request(wanted)
+    wanted.status = SimpleNamespace(name="FINISHED_ABORTED")
+    assert d.scheduler.request_finished(wanted, []) == (False, None)
+    d.step()
+
+    p.until(0, "p-1")
+
+
+def test_an_aborted_prefill_is_not_lent(engines: tuple[Engine, Engine]) -> None:
+    p, _ = engines
+    aborted = fake.request("p-1", 60, {"do_remote_decode": True}, "FINISHED_ABORTED")
+
+    assert p.scheduler.request_finished_all_groups(aborted, THEIRS) == (False, None)
+
+
+def test_without_parameters_nothing_is_done(engines: tuple[Engine, Engine]) -> None:
+    p, _ = engines
+    plain = fake.request("p-1", 60, None, "FINISHED_STOPPED")
+
+    assert p.scheduler.get_num_new_matched_tokens(plain, 0) == (0, False)
+    p.scheduler.update_state_after_alloc(plain, fake.KVCacheBlocks(*THEIRS), 0)
+    assert p.scheduler.request_finished(plain, list(THEIRS)) == (False, None)
+    assert p.step() == (set(), set(), set())
+
+
+def test_wrong_parameters_mean_to_compute(engines: tuple[Engine, Engine]) -> None:
+    _, d = engines
+    wanted = fake.request("d-1", 60, {"do_remote_prefill": True, "remote_host": "h"})
+    assert d.scheduler.get_num_new_matched_tokens(wanted, 0) == (0, False)
+    other = {"do_remote_prefill": True, "remote_host": "127.0.0.1", "remote_port": 9, "remote_block_ids": [[1]], "remote_num_tokens": 5}
+    assert d.scheduler.get_num_new_matched_tokens(fake.request("d-2", 60, other), 0) == (0, False)
+
+
+def test_settings_are_checked(module: Any) -> None:
+    with pytest.raises(ValueError, match="unknown key 'side_chanel_port'"):
+        module.HawserConnector(fake.config("e", 1, side_chanel_port=2), role(module, "SCHEDULER"), None)
+    with pytest.raises(ValueError, match="transfer_mode 'tow'"):
+        module.HawserConnector(fake.config("e", 1, transfer_mode="tow"), role(module, "SCHEDULER"), None)
+
+
+def test_hooks_of_the_class(module: Any, age: str) -> None:
+    connector = module.HawserConnector
+    assert connector.get_required_kvcache_layout(fake.config("e", 1)) == "HND"
+    assert connector.requires_piecewise_for_cudagraph({"transfer_mode": "push"})
+    assert not connector.requires_piecewise_for_cudagraph({})
+    stats = connector.build_kv_connector_stats({"bytes_transferred": [1]})
+    if age == "old":
+        assert stats is None
+    else:
+        other = connector.build_kv_connector_stats({"bytes_transferred": [2]})
+        assert stats.aggregate(other).data == {"bytes_transferred": [1, 2]} and not stats.is_empty()
+
+
+def test_hooks_of_the_wrong_half_say_so(module: Any) -> None:
+    scheduler = module.HawserConnector(fake.config("e", 1), role(module, "SCHEDULER"), None)
+    with pytest.raises(RuntimeError, match="worker"):
+        scheduler.get_handshake_metadata()
+    worker = module.HawserConnector(fake.config("e", 1), role(module, "WORKER"), None)
+    with pytest.raises(RuntimeError, match="scheduler"):
+        worker.build_connector_meta(fake.step())
+    assert worker.get_finished(set()) == (None, None)
