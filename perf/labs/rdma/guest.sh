@@ -9,7 +9,11 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 power_off() {
   sync
-  echo o >/proc/sysrq-trigger
+  if $fast; then
+    busybox poweroff -f
+  else
+    echo o >/proc/sysrq-trigger
+  fi
   sleep 30
 }
 
@@ -19,15 +23,27 @@ give_up() {
   power_off
 }
 
+fast=false
 for word in $(</proc/cmdline); do
   case $word in
     hawser.role=*) role=${word#hawser.role=} ;;
+    hawser.fast) fast=true ;;
   esac
 done
 
-# Ports by name: /sys/class/virtio-ports/vportXpY/name.
+# Ports by name: /sys/class/virtio-ports/vportXpY/name. User-Mode Linux has terminals, which are made to pass on bytes.
 port() { # NAME
-  local name
+  local name place
+  if $fast; then
+    case $1 in
+      control) place=/dev/tty1 ;;
+      out) place=/dev/tty2 ;;
+      err) place=/dev/tty3 ;;
+    esac
+    stty -F "$place" raw -echo || return 1
+    printf '%s\n' "$place"
+    return 0
+  fi
   for name in /sys/class/virtio-ports/*/name; do
     if [ "$(<"$name")" = "$1" ]; then
       name=${name%/name}
@@ -41,7 +57,7 @@ control=$(port control) || give_up "the control port is not there"
 exec 7<>"$control"
 
 # shellcheck source=/dev/null
-. "$run/settings" # link_down, link_up, loss, delay, shared
+. "$run/settings" # link_down, link_up, loss, delay, shared, megahertz
 
 mount -t tmpfs -o mode=1777 tmp /dev/shm 2>/dev/null || { mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmp /dev/shm; }
 mkdir -p /dev/pts && mount -t devpts devpts /dev/pts
@@ -53,6 +69,9 @@ ln -sfn /proc/self/fd/2 /dev/stderr
 hostname "$role"
 ulimit -l unlimited
 ulimit -n 65536
+if $fast; then # perftest asks for the clock rate, which this kernel does not know
+  printf '%s\n' "$(</proc/cpuinfo)" "cpu MHz		: $megahertz" >/run/cpuinfo && mount --bind /run/cpuinfo /proc/cpuinfo
+fi
 
 if [ -n "$shared" ]; then
   mkdir -p "$shared" && mount -t 9p -o trans=virtio,version=9p2000.L,msize=1048576,cache=mmap shared "$shared" \
@@ -116,14 +135,80 @@ impair() {
 }
 impair
 
+# Tells the host what the rails' interfaces are seen to do: the proof that a cable was pulled.
+watch_cables() {
+  local rail now
+  local -a last=(up up)
+  while :; do
+    for rail in 0 1; do
+      now=up
+      [ "$(</sys/class/net/"${rails[rail]}"/operstate)" != down ] || now=down
+      if [ "$now" != "${last[rail]}" ]; then
+        last[rail]=$now
+        echo "cable $rail $now" >&7
+      fi
+    done
+    sleep 0.1
+  done
+}
+
 # In one guest a cable is pulled in here; between two, the host pulls it at the emulated NIC.
-cables() { # down|up, RAIL@SECONDS...
+pull_cable() { # RAIL up|down
+  if [ "$role" = one ]; then
+    ip link set "${rails[$1]}" "$2"
+  else
+    echo "pull $1 $2" >&7
+  fi
+}
+
+cables() { # up|down RAIL@SECONDS...
   local state=$1 what
   shift
   for what in "$@"; do
-    (sleep "${what#*@}" && ip link set "${rails[${what%@*}]}" "$state" \
-      && echo "cable ${what%@*} $state" >&7) &
+    (sleep "${what#*@}" && pull_cable "${what%@*}" "$state") &
   done
+}
+
+# The command may ask for it, too: echo cable 0 down >/run/rdma-lab, echo loss 1% and echo loss none
+hear_command() {
+  local watching=false word rail state device
+  if [ -n "$link_down$link_up" ]; then
+    watch_cables &
+    watching=true
+  fi
+  while read -r word rail state <&8; do
+    case "$word $rail $state" in
+      "cable "[01]" "up | "cable "[01]" "down)
+        if ! $watching; then
+          watch_cables &
+          watching=true
+        fi
+        pull_cable "$rail" "$state"
+        ;;
+      "loss none "*)
+        count_lost
+        for device in "${rails[@]}"; do
+          tc qdisc del dev "$device" root
+        done
+        ;;
+      "loss "[0-9]*"% ")
+        for device in "${rails[@]}"; do
+          tc qdisc replace dev "$device" root netem limit 10000 loss "$rail"
+        done
+        ;;
+      *) echo "rdma lab: '$word $rail $state' means nothing; write: cable RAIL up|down" >/run/err ;;
+    esac
+  done
+}
+
+count_lost() { # packets that netem has dropped, and those that it has let through
+  local lost=0 sent=0 device numbers
+  for device in "${rails[@]}"; do
+    numbers=$(tc -s qdisc show dev "$device" root | sed -nE 's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p')
+    sent=$((sent + ${numbers% *}))
+    lost=$((lost + ${numbers#* }))
+  done
+  echo "lost $lost of $((lost + sent))" >&7
 }
 
 listens() { # [PORT]: is there a TCP socket that listens, there or anywhere?
@@ -145,14 +230,17 @@ run_command() { # FILE: its output goes through pipes of its own, so that it may
   local first=$!
   cat /run/err >"$err" &
   local second=$!
+  mkfifo /run/rdma-lab
+  exec 8<>/run/rdma-lab
   echo started >&7
-  if [ "$role" = one ]; then
+  if [ "$role" != target ]; then
+    hear_command &
     # shellcheck disable=SC2086 # lists
     cables down $link_down
     # shellcheck disable=SC2086
     cables up $link_up
   fi
-  bash "$1" </dev/null >/run/out 2>/run/err 7>&-
+  bash "$1" </dev/null >/run/out 2>/run/err 7>&- 8>&-
   code=$?
   # What the command left running still holds the pipes: the end of the guest ends it.
   timeout 5 tail --pid="$first" -f /dev/null
@@ -185,6 +273,7 @@ else
   run_command "$run/command"
 fi
 code=$?
+[ -z "$loss" ] || count_lost
 [ -z "$shared" ] || umount "$shared" 2>/dev/null || sync
 echo "exit $code" >&7
 power_off

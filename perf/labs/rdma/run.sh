@@ -24,6 +24,8 @@ Options
   --target-port PORT          it is up when it listens there; without, when it listens anywhere, or after --target-wait
   --target-wait TIME          how long to wait for that (60s with a port, else 3s; 2m for ours)
   --share FOLDER              a folder of this host that the guests may write to
+  --fast                      one guest only: the kernel as a process of this host, six times as fast, on one CPU; for
+                              measurements. It is built on first use
   --cpus N, --memory MIB      of a guest (one: 2, 4096; two: 1, 2048)
   --timeout TIME              of the command (10m)
   --verbose                   show the guests' consoles
@@ -69,7 +71,7 @@ case $mode in
 esac
 shift
 
-link_down=() link_up=() loss='' delay='' target_command='' target_port='' target_wait='' share='' timeout=600 verbose=false
+link_down=() link_up=() loss='' delay='' target_command='' target_port='' target_wait='' share='' timeout=600 verbose=false fast=false
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   case $1 in
     -h | --help)
@@ -78,6 +80,11 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
       ;;
     --verbose)
       verbose=true
+      shift
+      continue
+      ;;
+    --fast)
+      fast=true
       shift
       continue
       ;;
@@ -112,6 +119,10 @@ done
 if [ "$mode" = one ] && [ -n "$target_command$target_port$target_wait" ]; then
   wrong "only two guests have a target; with one, COMMAND starts both sides"
 fi
+if $fast; then
+  [ "$mode" = one ] || wrong "--fast is for one guest"
+  [ -z "$share" ] || wrong "--share does not go together with --fast"
+fi
 if [ -n "$share" ]; then
   [ -d "$share" ] && [ -w "$share" ] || wrong "--share $share is not a folder that can be written"
   share=$(cd "$share" && pwd)
@@ -121,10 +132,14 @@ missing=()
 need() { # COMMAND PACKAGE
   command -v "$1" >/dev/null || missing+=("$2")
 }
-need qemu-system-x86_64 qemu-system-x86
+if $fast; then
+  need unshare util-linux
+else
+  need qemu-system-x86_64 qemu-system-x86
+  need cpio cpio
+  need depmod kmod
+fi
 need busybox busybox-static
-need cpio cpio
-need depmod kmod
 need ip iproute2
 need rdma iproute2
 need setpriv util-linux
@@ -144,8 +159,12 @@ builds=false
 [ "${1##*/}" != hawser ] || builds=true
 ! $builds || "$home/hawser" --version >/dev/null || fail "hawser does not build; see above"
 
-prepared=$("$here/prepare.sh") || exit 125
-kernel=${prepared%%$'\n'*} initrd=${prepared#*$'\n'}
+if $fast; then
+  kernel=$("$here/build-uml.sh") || exit 125
+else
+  prepared=$("$here/prepare.sh") || exit 125
+  kernel=${prepared%%$'\n'*} initrd=${prepared#*$'\n'}
+fi
 
 # Of runs that were killed before they could clean up.
 for old in "${TMPDIR:-/tmp}"/hawser-rdma-lab.*; do
@@ -173,6 +192,7 @@ cp "$here/guest.sh" "$run/guest.sh"
 {
   printf 'link_down=%q\nlink_up=%q\n' "${link_down[*]}" "${link_up[*]}"
   printf 'loss=%q\ndelay=%q\nshared=%q\n' "$loss" "$delay" "$share"
+  printf 'megahertz=%q\n' "$(sed -nE 's/^cpu MHz\s*: ([0-9.]+).*/\1/p' /proc/cpuinfo | sed -n 1p)"
   # Ours says itself when it is up; of others it is seen when they listen.
   target_says=false
   wait_default=3
@@ -249,6 +269,19 @@ machine() { # NAME [QEMU OPTION...]
   fi
 }
 
+# The same, of User-Mode Linux: its processes are in a namespace of their own, all of which ends with the first.
+fast_machine() { # NAME
+  local name=$1
+  mkfifo "$run/$name.control.in" "$run/$name.control.out" "$run/$name.stdout" "$run/$name.stderr"
+  : >"$run/$name.qemu"
+  setpriv --pdeathsig KILL unshare --fork --pid --kill-child=KILL "$kernel" mem="${memory}M" rootfstype=hostfs \
+    root=/dev/root ro init="$here/init-uml" con=null con0=null,fd:1 con1=fd:3,fd:4 con2=null,fd:5 con3=null,fd:6 \
+    ssl=null umid="hawser-$$" uml_dir="$run/" quiet hawser.run="$run" hawser.role="$name" hawser.fast \
+    </dev/null >"$run/$name.console" 2>&1 \
+    3<>"$run/$name.control.in" 4<>"$run/$name.control.out" 5>"$run/$name.stdout" 6>"$run/$name.stderr" &
+  machines+=($!)
+}
+
 nic() { # NETDEV MAC PEER-ROLE SOCKET: one end of a cable between the two guests
   local server=off
   [ "$3" = initiator ] || server=on
@@ -270,7 +303,15 @@ hear() { # NAME FD PID DEADLINE WORD...: waits for a line that begins with one o
     if IFS= read -r -t 0.5 line <&"$fd"; then
       case $line in
         failed*) fail "guest $name: ${line#failed }" ;;
-        cable*) printf 'rdma lab: %s\n' "$line" >&2 ;;
+        cable*)
+          cables_seen+=" ${line#cable };"
+          printf 'rdma lab: %s\n' "$line" >&2
+          ;;
+        pull*) pull "${line#pull }" ;;
+        lost*)
+          packets=${line#lost }
+          printf 'rdma lab: lost %s packets\n' "$packets" >&2
+          ;;
       esac
       for word in "$@"; do
         [ "${line%% *}" != "$word" ] || return 0
@@ -287,6 +328,11 @@ hear() { # NAME FD PID DEADLINE WORD...: waits for a line that begins with one o
   done
 }
 
+pull() { # RAIL up|down: the cable between two guests
+  printf 'set_link n%s %s\n' "${1% *}" "$([ "${1#* }" = up ] && echo on || echo off)" >"$run/initiator.monitor.in"
+}
+
+cables_seen='' packets=''
 boot_deadline=$((SECONDS + 120))
 target_limit=${target_wait:-$wait_default}
 if [ "$mode" = two ]; then
@@ -317,7 +363,11 @@ if [ "$mode" = two ]; then
   machine initiator "${nics[@]}"
 else
   role=one
-  machine one -nic none
+  if $fast; then
+    fast_machine one
+  else
+    machine one -nic none
+  fi
 fi
 pid=${machines[-1]}
 exec {control}<>"$run/$role.control.out"
@@ -333,25 +383,21 @@ fi
 echo go >"$run/$role.control.in"
 hear "$role" "$control" "$pid" $((SECONDS + 60)) started || fail "the guest $role does not answer"
 
-if [ "$mode" = two ]; then
-  pull() { # off|on RAIL@SECONDS
-    sleep "${2#*@}"
-    printf 'set_link n%s %s\n' "${2%@*}" "$1" >"$run/initiator.monitor.in"
-    printf 'rdma lab: cable %s %s\n' "${2%@*}" "$([ "$1" = on ] && echo up || echo down)" >&2
-  }
-  for what in "${link_down[@]}"; do
-    pull off "$what" &
-    helpers+=($!)
-  done
-  for what in "${link_up[@]}"; do
-    pull on "$what" &
-    helpers+=($!)
-  done
-fi
-
 limit=$(awk "BEGIN { print int($timeout + 0.999) }")
 hear "$role" "$control" "$pid" $((SECONDS + limit)) exit || fail "the command has not ended within $limit s and was stopped"
 code=${line#exit }
+# A fault that did not happen proves nothing.
+for what in "${link_down[@]}"; do
+  [[ $cables_seen == *" ${what%@*} down;"* ]] \
+    || fail "the cable of rail ${what%@*} was not seen to go down; did the command end (with $code) before ${what#*@} s?"
+done
+for what in "${link_up[@]}"; do
+  [[ $cables_seen == *" ${what%@*} up;"* ]] \
+    || fail "the cable of rail ${what%@*} was not seen to come up; did the command end (with $code) before ${what#*@} s?"
+done
+if [ -n "$loss" ] && [ "${packets%% *}" = 0 ]; then
+  fail "--loss $loss has lost nothing: $packets packets"
+fi
 if [ "$code" -eq 137 ] && grep -q 'Out of memory' "$run/$role.console"; then
   printf 'rdma lab: the guest had too little memory and ended a process; try --memory with more than %s\n' "$memory" >&2
 fi

@@ -96,7 +96,7 @@ final class BenchCommand implements Callable<Integer> {
 
   @Option(names = "--compare", description = {
       "Also run the programs found here that move bytes: a C program over a socket, "
-          + "memcpy, process_vm, iperf3, ucx_perftest, in turn with ours, and print ratios.",
+          + "memcpy, process_vm, iperf3, ucx_perftest, ib_write_bw and ib_read_bw, in turn with ours, and print ratios.",
       "Without --sizes the sizes are then 8,1M,64M."})
   private boolean compare;
 

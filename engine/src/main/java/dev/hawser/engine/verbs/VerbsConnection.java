@@ -442,10 +442,14 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     }
   }
 
+  /**
+   * What a status says of the request. REM_INV_REQ_ERR is not among those about memory: what we ask for is always valid, so
+   * the two ends disagree about where in the stream of packets they are (soft-RoCE after a cut does), and the request goes
+   * another way.
+   */
   private static WorkStatus workStatus(int status) {
     return switch (status) {
-      case VerbsAbi.WcStatus.REM_ACCESS_ERR, VerbsAbi.WcStatus.REM_INV_REQ_ERR, VerbsAbi.WcStatus.REM_INV_RD_REQ_ERR ->
-        WorkStatus.REMOTE_ACCESS;
+      case VerbsAbi.WcStatus.REM_ACCESS_ERR, VerbsAbi.WcStatus.REM_INV_RD_REQ_ERR -> WorkStatus.REMOTE_ACCESS;
       case VerbsAbi.WcStatus.LOC_PROT_ERR, VerbsAbi.WcStatus.LOC_ACCESS_ERR, VerbsAbi.WcStatus.LOC_LEN_ERR,
           VerbsAbi.WcStatus.LOC_QP_OP_ERR ->
         WorkStatus.LOCAL_ACCESS;

@@ -8,7 +8,7 @@ package dev.hawser.engine.verbs;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider.Outcome;
 import dev.hawser.engine.testkit.conformance.Fixture;
-import dev.hawser.engine.testkit.conformance.TransportConformance;
+import dev.hawser.engine.testkit.conformance.TransferConformance;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
@@ -19,10 +19,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 
-/** The suite over the RDMA devices of this host: soft-RoCE in the lab's guest, or real ones. */
-class VerbsConformanceTest extends TransportConformance {
+/**
+ * The suite over the RDMA devices of this host: soft-RoCE in the lab's guest, or real ones. What takes another process is
+ * tried by {@link VerbsFarConformanceTest}.
+ */
+class VerbsConformanceTest extends TransferConformance {
 
   VerbsConformanceTest() {
     super(new Devices());
@@ -45,6 +49,17 @@ class VerbsConformanceTest extends TransportConformance {
     @Override
     public byte[] damagedKey(byte[] key, int by) {
       return Keys.damaged(key, by);
+    }
+
+    /** The first rail alone, and all. */
+    @Override
+    public List<List<String>> railChoices() {
+      try (Stream<Path> devices = Files.list(Path.of("/sys/class/infiniband"))) {
+        List<String> names = devices.map(device -> device.getFileName().toString()).sorted().toList();
+        return names.size() < 2 ? List.of(List.of()) : List.of(List.of(names.getFirst()), names.subList(0, 2));
+      } catch (IOException none) {
+        return List.of(List.of());
+      }
     }
 
     /** A NIC locks all of it, touched or not. */

@@ -318,7 +318,9 @@ final class VerbsFaultTest {
       String fault = pair.awaitFault(WcStatuses.describe(status));
       assertThat(fault).contains("vendor error 0xabc").contains("fake_0").contains("target").contains("10.77.0.2");
       assertThat(fault).contains(WcStatuses.hint(status));
-      if (status == WcStatus.RETRY_EXC_ERR || status == WcStatus.WR_FLUSH_ERR) {
+      if (status == WcStatus.RETRY_EXC_ERR
+          || status == WcStatus.WR_FLUSH_ERR
+          || status == WcStatus.REM_INV_REQ_ERR) {
         assertThat(transfer.end()).as("replayed on the other path").isEqualTo(new TransferEnd.Done());
       }
       pair.up(2);

@@ -24,6 +24,7 @@ import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
@@ -32,7 +33,8 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * What the engine takes for one work request of 4 KiB over verbs, from the prepared transfer to its end. The device is a
- * fake that does all but move the bytes; {@link #fakeAlone} is its own share, to be subtracted from {@link #engine}.
+ * fake that does all but move the bytes; {@link #fakeAlone} is its own share, to be subtracted from {@link #engine}. What
+ * counts is {@code cpu.all}, the processor time of all threads, which {@link ThreadCpuProfiler} adds up.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -45,6 +47,10 @@ public class VerbsPostBenchmark {
   private static final int BLOCKS = 4096;
   private static final int CHAIN = 64;
   private static final int BLOCK_BYTES = 4096;
+
+  /** On the one rail; with several a request goes by another one than that before. */
+  @Param({"1", "8"})
+  private int paths = 1;
 
   private Open state = Open.NONE;
 
@@ -61,7 +67,8 @@ public class VerbsPostBenchmark {
     verbs.device(0).movesBytes(false);
     verbs.install();
     Agent target = Agent.builder(HawserConfig.builder().name("target").build()).start();
-    Agent initiator = Agent.builder(HawserConfig.builder().name("initiator").transports("verbs").build()).start();
+    Agent initiator = Agent
+        .builder(HawserConfig.builder().name("initiator").transports("verbs").pathsPerRoute(paths).build()).start();
     long bytes = 2L * BLOCKS * BLOCK_BYTES;
     Region there = target.allocate("memory", bytes);
     Region here = initiator.allocate("memory", bytes);

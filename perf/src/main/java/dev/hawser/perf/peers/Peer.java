@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** Another program that moves bytes, as a measure for ours. */
-public sealed interface Peer permits Iperf3, MemcpyPeer, PingPong, ProcessVm, TcpStream, UcxPerftest {
+public sealed interface Peer permits Iperf3, MemcpyPeer, Perftest, PingPong, ProcessVm, TcpStream, UcxPerftest {
   /** What a peer's figure says. */
   enum Metric {
     /** Payload per second in units of 10⁹ bytes: more is better. */
@@ -20,7 +20,8 @@ public sealed interface Peer permits Iperf3, MemcpyPeer, PingPong, ProcessVm, Tc
 
   /** All that are known. */
   static List<Peer> all() {
-    return List.of(new TcpStream(), new PingPong(), new MemcpyPeer(), new ProcessVm(), new Iperf3(), new UcxPerftest());
+    return List.of(new TcpStream(), new PingPong(), new MemcpyPeer(), new ProcessVm(), new Iperf3(), new UcxPerftest(),
+        new Perftest());
   }
 
   /** The program. */

@@ -97,6 +97,35 @@ class PeersTest {
   }
 
   @Test
+  void readsWhatPerftestPrints() {
+    String out = """
+         local address: LID 0000 QPN 0x0012 PSN 0x2e61c RKey 0x000314 VAddr 0x00000040678000
+         #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+         1048576    900              0.00               4.00               0.000477
+        """;
+    assertThat(Perftest.parse("ib_write_bw", out)).isEqualTo(0.5);
+    assertThatThrownBy(() -> Perftest.parse("ib_read_bw", out.replace("4.00", "0.00")))
+        .isInstanceOf(PeerException.class)
+        .hasMessageContaining("ib_read_bw");
+    assertThatThrownBy(() -> Perftest.parse("ib_read_bw", out.replace("4.00", "fast")))
+        .isInstanceOf(PeerException.class)
+        .hasMessageContaining("1048576");
+    assertThatThrownBy(() -> Perftest.parse("ib_read_bw", "Couldn't connect")).isInstanceOf(PeerException.class);
+  }
+
+  @Test
+  void perftestStandsBesideVerbsOnly() {
+    Perftest perftest = new Perftest();
+    Duration second = Duration.ofSeconds(1);
+    assertThat(perftest.metric(new PeerRequest("verbs", true, true, 1 << 20, 1 << 20, 1 << 26, second)))
+        .contains(Peer.Metric.GBYTES_PER_S);
+    assertThat(perftest.metric(new PeerRequest("verbs", false, true, 1 << 20, 1024, 1 << 26, second)))
+        .contains(Peer.Metric.GBYTES_PER_S);
+    assertThat(perftest.metric(new PeerRequest("verbs", false, true, 8, 8, 1 << 26, second))).isEmpty();
+    assertThat(perftest.metric(new PeerRequest("tcp", false, true, 1 << 20, 1 << 20, 1 << 26, second))).isEmpty();
+  }
+
+  @Test
   void theLineOfTcpStreamIsRead() {
     assertThat(TcpStream.parse("1048576 0 0 2.500 0.4\n")).isEqualTo(2.5);
     for (String out : List.of("", "1 2 3", "1 2 3 four 5", "1 2 3 0 5")) {

@@ -31,7 +31,9 @@ public final class WcStatuses {
         "the peer had no receive posted for too long: it is stopped, or verbs.receive-buffers is too small there";
       case VerbsAbi.WcStatus.LOC_PROT_ERR, VerbsAbi.WcStatus.LOC_ACCESS_ERR, VerbsAbi.WcStatus.LOC_LEN_ERR ->
         "the local memory's key, range or permission is wrong: was its region closed under the transfer?";
-      case VerbsAbi.WcStatus.REM_ACCESS_ERR, VerbsAbi.WcStatus.REM_INV_REQ_ERR, VerbsAbi.WcStatus.REM_INV_RD_REQ_ERR ->
+      case VerbsAbi.WcStatus.REM_INV_REQ_ERR ->
+        "the peer's device did not understand the request: packets were lost or reordered in a way that it cannot mend";
+      case VerbsAbi.WcStatus.REM_ACCESS_ERR, VerbsAbi.WcStatus.REM_INV_RD_REQ_ERR ->
         "the peer's memory does not allow it: check the remote key, the range and the permission, and whether the region "
             + "was closed there";
       case VerbsAbi.WcStatus.REM_OP_ERR -> "the peer's device failed to carry it out: look at its kernel log";

@@ -13,13 +13,21 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** How an engine of the suite is set up. */
 record AgentSetup(
-    Fixture fixture, String name, long epoch, List<String> listen, Duration lease, int credits, String secret) {
+    Fixture fixture,
+    String name,
+    long epoch,
+    List<String> listen,
+    Duration lease,
+    int credits,
+    String secret,
+    int pathsPerRoute,
+    List<String> rails) {
   private static final AtomicLong NUMBER = new AtomicLong();
   private static final AtomicLong EPOCH = new AtomicLong(System.currentTimeMillis() * 1000);
   private static final int CREDITS = 1024;
 
   /** How long a silent peer counts as alive, where that is tried. */
-  static final Duration SHORT_LEASE = Duration.ofSeconds(1);
+  static final Duration SHORT_LEASE = SuiteProperties.times(1);
 
   /** Long enough for a machine that is much too busy. */
   private static final Duration LEASE = Duration.ofSeconds(8);
@@ -32,28 +40,43 @@ record AgentSetup(
   }
 
   static AgentSetup named(Fixture fixture, String name) {
-    return new AgentSetup(fixture, name, EPOCH.incrementAndGet(), fixture.listen(), LEASE, CREDITS, "");
+    return new AgentSetup(
+        fixture,
+        name,
+        EPOCH.incrementAndGet(),
+        fixture.listen(),
+        LEASE,
+        CREDITS,
+        "",
+        fixture.pathsPerRoute(),
+        List.of());
   }
 
   /** The same agent, started later. */
   AgentSetup restarted(List<String> addresses) {
-    return new AgentSetup(fixture, name, EPOCH.incrementAndGet(), addresses, lease, credits, secret);
+    return new AgentSetup(fixture, name, EPOCH.incrementAndGet(), addresses, lease, credits, secret, pathsPerRoute,
+        rails);
   }
 
   AgentSetup lease(Duration changed) {
-    return new AgentSetup(fixture, name, epoch, listen, changed, credits, secret);
+    return new AgentSetup(fixture, name, epoch, listen, changed, credits, secret, pathsPerRoute, rails);
   }
 
   AgentSetup credits(int changed) {
-    return new AgentSetup(fixture, name, epoch, listen, lease, changed, secret);
+    return new AgentSetup(fixture, name, epoch, listen, lease, changed, secret, pathsPerRoute, rails);
   }
 
   AgentSetup secret(String changed) {
-    return new AgentSetup(fixture, name, epoch, listen, lease, credits, changed);
+    return new AgentSetup(fixture, name, epoch, listen, lease, credits, changed, pathsPerRoute, rails);
   }
 
   AgentSetup listen(List<String> changed) {
-    return new AgentSetup(fixture, name, epoch, changed, lease, credits, secret);
+    return new AgentSetup(fixture, name, epoch, changed, lease, credits, secret, pathsPerRoute, rails);
+  }
+
+  /** With so many paths for each route, and on these rails; none for all. */
+  AgentSetup ways(int paths, List<String> names) {
+    return new AgentSetup(fixture, name, epoch, listen, lease, credits, secret, paths, names);
   }
 
   EngineConfig config() {
@@ -66,9 +89,9 @@ record AgentSetup(
         epoch,
         listen,
         transports,
-        List.of(),
+        rails,
         0,
-        fixture.pathsPerRoute(),
+        pathsPerRoute,
         lease,
         lease.dividedBy(4),
         Duration.ofSeconds(5),

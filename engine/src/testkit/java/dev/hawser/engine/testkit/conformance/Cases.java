@@ -5,15 +5,9 @@
 
 package dev.hawser.engine.testkit.conformance;
 
-/** What the groups of cases share. */
-interface Cases {
-
-  /** The transport. */
-  Fixture fixture();
+/** What the groups of cases with two agents in one process share. */
+interface Cases extends Suite {
 
   /** Two agents that all cases use which leave them as they were; never null, and always connected. */
   Pair pair();
-
-  /** A number that no other paint of this run has. */
-  long seed();
 }

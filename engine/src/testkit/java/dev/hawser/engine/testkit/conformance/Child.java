@@ -11,10 +11,8 @@ import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Locale;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -23,45 +21,34 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** This process' hold on an {@link OtherProcess}. */
 final class Child implements AutoCloseable {
   private static final AtomicInteger NUMBER = new AtomicInteger();
-  private static final Duration START = Duration.ofSeconds(30);
+  private static final Duration START = SuiteProperties.times(30);
 
-  private final Process process;
+  private final PeerProcess process;
   private final BufferedWriter commands;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
   private final Thread reader;
   private final Card card;
 
-  private Child(Process process) {
+  private Child(PeerProcess process) {
     this.process = process;
-    this.commands = process.outputWriter();
-    this.reader = Thread.ofPlatform().name("answers of " + process.pid()).daemon().start(this::read);
+    this.commands = process.commands();
+    this.reader = Thread.ofPlatform().name("answers of " + process.description()).daemon().start(this::read);
     this.card = Card.decode(answer(START));
   }
 
   static Child start(Fixture fixture) {
     String name = "child-" + ProcessHandle.current().pid() + "-" + NUMBER.incrementAndGet();
-    ProcessBuilder builder =
-        new ProcessBuilder(
-            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-            "--enable-native-access=ALL-UNNAMED",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-Xmx256m",
-            "-cp",
-            System.getProperty("java.class.path"),
-            OtherProcess.class.getName(),
-            fixture.getClass().getName(),
-            name);
-    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+    List<String> arguments = List.of(fixture.getClass().getName(), name);
+    String host = SuiteProperties.peerHost();
     try {
-      return new Child(builder.start());
+      return new Child(host.isEmpty() ? LocalProcess.start(arguments) : RemoteProcess.start(host, arguments));
     } catch (IOException e) {
       throw new UncheckedIOException("the second process does not start", e);
     }
   }
 
   private void read() {
-    try (BufferedReader lines = process.inputReader()) {
+    try (BufferedReader lines = process.answers()) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         answers.add(line);
       }
@@ -75,7 +62,7 @@ final class Child implements AutoCloseable {
     try {
       String answer = answers.poll(within.toMillis(), TimeUnit.MILLISECONDS);
       if (answer == null) {
-        throw new AssertionError("process " + process.pid() + " does not answer within " + within);
+        throw new AssertionError(process.description() + " does not answer within " + within);
       }
       return answer;
     } catch (InterruptedException e) {
@@ -103,7 +90,7 @@ final class Child implements AutoCloseable {
       commands.newLine();
       commands.flush();
     } catch (IOException e) {
-      throw new UncheckedIOException("process " + process.pid() + " takes no commands", e);
+      throw new UncheckedIOException(process.description() + " takes no commands", e);
     }
   }
 
@@ -114,18 +101,18 @@ final class Child implements AutoCloseable {
   }
 
   void kill() {
-    process.destroyForcibly(); // SIGKILL
+    signal("KILL");
     awaitEnd();
   }
 
   void stop() {
     signal("STOP");
-    Waits.until("process " + process.pid() + " is stopped", this::isStopped);
+    Waits.until(process.description() + " is stopped", this::isStopped);
   }
 
   /** Proves that the fault happened. */
   void assertStopped() {
-    assertThat(isStopped()).as("process %s is stopped", process.pid()).isTrue();
+    assertThat(isStopped()).as("%s is stopped", process.description()).isTrue();
   }
 
   void goOn() {
@@ -135,8 +122,7 @@ final class Child implements AutoCloseable {
 
   private boolean isStopped() {
     try {
-      String stat = Files.readString(Path.of("/proc", Long.toString(process.pid()), "stat"));
-      return stat.charAt(stat.lastIndexOf(')') + 2) == 'T';
+      return process.state() == 'T';
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -144,23 +130,21 @@ final class Child implements AutoCloseable {
 
   private void signal(String name) {
     try {
-      Process kill =
-          new ProcessBuilder("sh", "-c", String.format(Locale.ROOT, "kill -%s %d", name, process.pid()))
-              .inheritIO()
-              .start();
-      assertThat(kill.waitFor(Waits.PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
-      assertThat(kill.exitValue()).as("kill -%s %s", name, process.pid()).isZero();
+      process.signal(name);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
-    } catch (InterruptedException e) {
-      throw new AssertionError("interrupted", e);
     }
   }
 
-  private void awaitEnd() {
+  /** The exit code. */
+  private int awaitEnd() {
     try {
-      assertThat(process.waitFor(Waits.PATIENCE.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+      int code = process.awaitEnd(Waits.PATIENCE);
+      assertThat(code).as("exit code of %s; −1 if it still runs", process.description()).isNotEqualTo(-1);
       reader.join(Waits.PATIENCE.toMillis());
+      return code;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     } catch (InterruptedException e) {
       throw new AssertionError("interrupted", e);
     }
@@ -173,20 +157,28 @@ final class Child implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    awaitEnd();
-    assertThat(process.exitValue()).as("exit code of %s", name()).isZero();
+    assertThat(awaitEnd()).as("exit code of %s", name()).isZero();
   }
 
   @Override
   public void close() {
-    if (process.isAlive()) {
-      kill();
-    }
     try {
+      process.close();
+      awaitEnd();
       commands.close();
     } catch (IOException brokenPipe) {
       // What was left in the buffer has no reader any more.
-      assertThat(process.isAlive()).isFalse();
+      assertThat(isRunning()).as("%s still runs: %s", process.description(), brokenPipe).isFalse();
+    }
+  }
+
+  private boolean isRunning() {
+    try {
+      return process.awaitEnd(Duration.ZERO) < 0;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      throw new AssertionError("interrupted", e);
     }
   }
 }

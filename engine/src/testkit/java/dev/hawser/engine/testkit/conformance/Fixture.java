@@ -33,12 +33,22 @@ public interface Fixture {
 
   /** Where each engine listens. */
   default List<String> listen() {
-    return List.of("127.0.0.1:0");
+    return List.of(SuiteProperties.listen("127.0.0.1:0"));
   }
 
   /** As in the engine's configuration. */
   default int pathsPerRoute() {
     return 0;
+  }
+
+  /** How many paths for each route are tried where the target is another process. */
+  default List<Integer> pathChoices() {
+    return List.of(1, 8);
+  }
+
+  /** Which of its rails are used, each an engine's setting, where the target is another process; an empty one is all. */
+  default List<List<String>> railChoices() {
+    return List.of(List.of());
   }
 
   /** The transport's settings. */

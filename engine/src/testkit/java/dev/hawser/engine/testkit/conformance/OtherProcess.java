@@ -17,7 +17,9 @@ import java.io.InputStreamReader;
 import java.lang.reflect.Constructor;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The second process of {@link ProcessCases}: an agent that does what standard input says, one command a line, and answers
@@ -28,6 +30,7 @@ final class OtherProcess {
 
   private final LiveAgent agent;
   private final Memory memory;
+  private final Map<Integer, Memory> regions = new HashMap<>();
   private final List<Transfer> transfers = new ArrayList<>();
 
   private OtherProcess(LiveAgent agent) {
@@ -98,7 +101,38 @@ final class OtherProcess {
         memory.watch("after " + command[1] + " was lost", Waits.WATCH.multipliedBy(2));
         yield "lost " + lost.reason();
       }
+      // A further region, its paint, what it holds now, and its end.
+      case "region" -> {
+        Memory region = agent.memory(Long.parseLong(command[1]), Access.REMOTE_READ_WRITE);
+        regions.put(region.region().id(), region);
+        yield "region " + new Card(agent.description(), region.remote()).encode();
+      }
+      case "paint" -> {
+        region(command[1]).paint(Long.parseLong(command[2]));
+        yield "painted";
+      }
+      case "sum" -> "sum " + FarMemory.sum(region(command[1]).bytes());
+      case "close" -> {
+        region(command[1]).close();
+        regions.remove(Integer.valueOf(command[1]));
+        yield "closed";
+      }
+      // What its application is told.
+      case "next" -> "next " + new String(agent.inbox().next().payload(), StandardCharsets.UTF_8);
+      case "waiting" -> "waiting " + agent.inbox().waiting();
+      case "aborted" -> {
+        agent.inbox().awaitAborted(command[1], Long.parseLong(command[2]));
+        yield "aborted";
+      }
       default -> "failed: no such command: " + command[0];
     };
+  }
+
+  private Memory region(String id) {
+    Memory region = regions.get(Integer.valueOf(id));
+    if (region == null) {
+      throw new IllegalArgumentException("there is no region " + id);
+    }
+    return region;
   }
 }

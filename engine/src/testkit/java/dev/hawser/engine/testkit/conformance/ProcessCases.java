@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
  * A peer in another process is killed or stopped in the middle: this side reports it within the link lease, by name, frees
  * everything, and no late byte lands in memory that is used again.
  */
-interface ProcessCases extends Cases {
+interface ProcessCases extends Suite {
   Duration REPORTED = AgentSetup.SHORT_LEASE.plus(Waits.MARGIN);
 
   private LiveAgent here() {

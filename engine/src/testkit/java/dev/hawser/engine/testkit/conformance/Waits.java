@@ -13,10 +13,10 @@ import java.util.function.Supplier;
 /** Waiting with a deadline. */
 final class Waits {
   /** For what must come, on a machine that may be very busy. */
-  static final Duration PATIENCE = Duration.ofSeconds(20);
+  static final Duration PATIENCE = SuiteProperties.times(20);
 
   /** What a busy machine may add to a time that the engine promises. */
-  static final Duration MARGIN = Duration.ofSeconds(3);
+  static final Duration MARGIN = SuiteProperties.times(3);
 
   /** How long memory is watched that must not change. */
   static final Duration WATCH = Duration.ofMillis(150);
