@@ -1,0 +1,408 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Agents, their transfers, notifications, counters and grants."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import hawser
+from hawser import Agent, BlockList, PollSet
+
+BLOCK = 4096
+COUNT = 64
+
+
+def pattern(seed: int, count: int = COUNT) -> np.ndarray:
+    """Blocks that depend on their position and on a seed, so that a swapped or stale one is seen."""
+    return np.random.default_rng(seed).integers(0, 256, (count, BLOCK), dtype=np.uint8)
+
+
+class Linked:
+    """Two agents, the initiator knows the target's region 'kv'."""
+
+    def __init__(self, target: Agent, initiator: Agent) -> None:
+        self.target = target
+        self.initiator = initiator
+        self.theirs = pattern(1)
+        self.ours = np.zeros_like(self.theirs)
+        self.their_region = target.register(self.theirs, "kv")
+        self.our_region = initiator.register(self.ours, "kv")
+        self.peer = initiator.add_peer(target.metadata())
+        self.local = BlockList.of_tensor(self.ours)
+        self.remote = self.peer.region("kv").blocks(BLOCK)
+
+
+@pytest.fixture
+def linked(pair: tuple[Agent, Agent]) -> Linked:
+    return Linked(*pair)
+
+
+def test_reads_blocks(linked: Linked) -> None:
+    info = linked.initiator.read(linked.local, linked.peer, linked.remote).result()
+
+    assert (linked.ours == linked.theirs).all()
+    assert (info.state, info.total_bytes, info.acknowledged_bytes) == ("DONE", COUNT * BLOCK, COUNT * BLOCK)
+    assert 0 < info.elapsed < 20
+
+
+def test_writes_blocks_in_another_order_and_notifies_behind_them(linked: Linked) -> None:
+    linked.ours[:] = pattern(2)
+    order = np.random.default_rng(3).permutation(COUNT)
+
+    linked.initiator.write(
+        linked.local, linked.peer, linked.remote, local_indices=order, notification=b"\x00layer 0", request_id="r-17"
+    )
+    notification = linked.target.next_notification(10)
+
+    assert notification is not None
+    assert (notification.peer, notification.payload, notification.request_id) == ("initiator", b"\x00layer 0", "r-17")
+    assert (linked.theirs == linked.ours[order]).all()
+
+
+def test_a_planted_corruption_would_be_seen(linked: Linked) -> None:
+    order = list(range(COUNT))
+    order[5], order[6] = order[6], order[5]
+
+    linked.initiator.read(linked.local, linked.peer, linked.remote, remote_indices=order).wait()
+
+    assert not (linked.ours == linked.theirs).all()
+    assert (np.flatnonzero((linked.ours != linked.theirs).any(axis=1)) == [5, 6]).all()
+
+
+def test_posts_a_prepared_transfer_many_times(linked: Linked) -> None:
+    transfer = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+    assert transfer.state == "IDLE"
+
+    for iteration in range(20):
+        linked.theirs[:] = pattern(iteration)
+        transfer.post(notification=str(iteration)).wait()
+        assert (linked.ours == linked.theirs).all()
+        notification = linked.target.next_notification(10)
+        assert notification is not None and notification.payload == str(iteration).encode()
+
+
+def test_sends_notifications_alone_even_empty_ones(linked: Linked) -> None:
+    linked.initiator.notify(linked.peer, b"").wait()
+    linked.initiator.notify(linked.peer, "text").wait()
+
+    assert [n.payload for n in linked.target.notifications()] == [b"", b"text"]
+    assert linked.target.next_notification() is None
+
+
+def test_counts_arrivals(linked: Linked) -> None:
+    expectation = linked.target.expect(7, 3)
+    linked.initiator.write(linked.local, linked.peer, linked.remote, counter=7).wait()
+    linked.initiator.notify(linked.peer, counter=7).wait()
+    with pytest.raises(hawser.WaitTimeout, match="2 of 3"):
+        expectation.wait(0.05)
+
+    linked.initiator.notify(linked.peer, counter=7).wait()
+
+    expectation.wait(10)
+    assert expectation.poll()
+
+
+def test_polls_many_at_once(linked: Linked) -> None:
+    transfers = [
+        linked.initiator.read(linked.local, linked.peer, linked.remote, local_indices=[i], remote_indices=[i])
+        for i in range(COUNT)
+    ]
+    together = PollSet(linked.initiator, transfers)
+
+    ended = together.wait(20)
+
+    assert sorted(map(id, ended)) == sorted(map(id, transfers))
+    assert len(together) == 0 and together.poll() == []
+    assert (linked.ours == linked.theirs).all()
+    assert set(linked.initiator.poll(transfers)) == set(transfers)
+
+
+def test_awaits_transfers_and_expectations(linked: Linked) -> None:
+    async def scenario() -> None:
+        big = linked.initiator.read(linked.local, linked.peer, linked.remote)
+        small = [
+            linked.initiator.read(linked.local, linked.peer, linked.remote, local_indices=[i], remote_indices=[i], counter=9)
+            for i in range(16)
+        ]
+        expectation = linked.target.expect(9, 16)
+        done = await asyncio.wait_for(asyncio.gather(big, *small), 20)
+        assert done[0] is big and all(t.state == "DONE" for t in done)
+        await asyncio.wait_for(_as_task(expectation), 20)
+
+    asyncio.run(scenario())
+    # Another loop, the same agent.
+    asyncio.run(scenario())
+
+
+async def _as_task(thing: hawser.Expectation) -> None:
+    await thing
+
+
+def test_awaiting_a_transfer_that_fails_raises(linked: Linked) -> None:
+    async def scenario() -> None:
+        transfer = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+        linked.target.close()
+        transfer.post(timeout=5)
+        with pytest.raises(hawser.TransferError) as failure:
+            await asyncio.wait_for(_awaited(transfer), 20)
+        assert failure.value.cause in ("PEER_LOST", "DEADLINE_EXCEEDED", "REFUSED")
+
+    asyncio.run(scenario())
+
+
+async def _awaited(transfer: hawser.Transfer) -> hawser.Transfer:
+    return await transfer
+
+
+def test_makes_futures(linked: Linked) -> None:
+    futures = [linked.initiator.read(linked.local, linked.peer, linked.remote).future() for _ in range(8)]
+
+    done, pending = concurrent.futures.wait(futures, timeout=20)
+
+    assert not pending and all(future.result().state == "DONE" for future in done)
+
+
+def test_tells_futures_of_a_closed_agent(linked: Linked) -> None:
+    future = linked.target.expect(1, 1)
+    waiting = threading.Event()
+    outcome: list[BaseException] = []
+
+    def wait() -> None:
+        waiting.set()
+        try:
+            future.wait(30)
+        except hawser.HawserError as e:
+            outcome.append(e)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert waiting.wait(10)
+    linked.target.close()
+    thread.join(10)
+
+    assert not thread.is_alive()
+    assert isinstance(outcome[0], (hawser.AgentClosed, hawser.InvalidHandle))
+
+
+def test_lends_blocks_and_notices_that_they_were_reused(linked: Linked) -> None:
+    grant = linked.target.grant(linked.their_region.blocks(BLOCK))
+    lent = linked.initiator.accept(grant.to_bytes())
+    assert (lent.owner, lent.writable, len(lent.blocks)) == ("target", False, COUNT)
+
+    linked.initiator.read(linked.local, linked.peer, lent.blocks, grant=lent).wait()
+    assert (linked.ours == linked.theirs).all()
+
+    grant.bump()
+    with pytest.raises(hawser.TransferStale):
+        linked.initiator.read(linked.local, linked.peer, lent.blocks, grant=lent).wait()
+
+    grant.revoke()
+    with pytest.raises(hawser.InvalidHandle):
+        grant.to_bytes()
+
+
+def test_refuses_a_damaged_grant(linked: Linked) -> None:
+    blob = bytearray(linked.target.grant(linked.their_region.blocks(BLOCK)).to_bytes())
+    blob[len(blob) // 2] ^= 1
+
+    with pytest.raises(hawser.GrantError):
+        linked.initiator.accept(bytes(blob))
+
+
+def test_cancels(linked: Linked) -> None:
+    transfer = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+    transfer.post()
+    transfer.cancel()
+
+    try:
+        transfer.wait(10)
+    except hawser.TransferCancelled:
+        assert transfer.state == "CANCELLED"
+    else:
+        assert transfer.state == "DONE"  # it was faster
+
+
+def test_a_transfer_that_is_dropped_under_way_ends_all_the_same(linked: Linked) -> None:
+    linked.initiator.write(linked.local, linked.peer, linked.remote, notification=b"dropped")
+    gc.collect()
+
+    notification = linked.target.next_notification(10)
+
+    assert notification is not None and notification.payload == b"dropped"
+
+
+def test_keeps_registered_memory_alive(pair: tuple[Agent, Agent]) -> None:
+    class Buffer(np.ndarray):
+        pass
+
+    values = pattern(4).view(Buffer)
+    gone = weakref.ref(values)
+    region = pair[0].register(values, "kept")
+    del values
+    gc.collect()
+    assert gone() is not None
+
+    region.close()
+    gc.collect()
+    assert gone() is None
+
+
+def test_allocates_memory_that_is_a_buffer(pair: tuple[Agent, Agent]) -> None:
+    region = pair[0].allocate(1 << 16, "pool")
+    values = np.frombuffer(region.buffer(), dtype=np.uint32)
+    assert values.shape == (1 << 14,) and not values.any()
+    values[:] = np.arange(1 << 14)
+
+    pair[1].allocate(1 << 16, "sink")
+    peer = pair[1].add_peer(pair[0].metadata())
+    sink = pair[1].register(np.zeros(1 << 14, dtype=np.uint32))
+    pair[1].read(sink.blocks(), peer, peer.region("pool").blocks()).wait()
+    assert sink._memory is not None and (sink._memory.owner == values).all()
+
+
+def test_tells_what_is_wrong_with_blocks(linked: Linked) -> None:
+    with pytest.raises(hawser.InvalidArgument, match=r"remoteIndices\[1\].*64 blocks"):
+        linked.initiator.read(linked.local, linked.peer, linked.remote, local_indices=[0, 1], remote_indices=[0, 64])
+    with pytest.raises(hawser.InvalidArgument, match="as many on each side"):
+        linked.initiator.read(linked.local, linked.peer, linked.remote, local_indices=[0])
+    with pytest.raises(hawser.UnresolvedBlocks, match=r"local\[0\].*not within one registered region"):
+        linked.initiator.read(BlockList.of_tensor(np.zeros((COUNT, BLOCK), np.uint8)), linked.peer, linked.remote)
+    stray = BlockList.of(linked.their_region.address + COUNT * BLOCK - 1, BLOCK)
+    with pytest.raises(hawser.UnresolvedBlocks, match=r"remote\[0\]"):
+        linked.initiator.read(linked.local, linked.peer, stray, local_indices=[0])
+
+
+def test_tells_what_may_not_be_done(pair: tuple[Agent, Agent]) -> None:
+    pair[0].register(pattern(5), "read-only", access=hawser.REMOTE_READ)
+    region = pair[1].register(pattern(6))
+    peer = pair[1].add_peer(pair[0].metadata())
+
+    with pytest.raises(hawser.UnresolvedBlocks, match="remote-read"):
+        pair[1].write(region.blocks(BLOCK), peer, peer.region("read-only").blocks(BLOCK))
+    assert peer.covers(peer.region("read-only").blocks(BLOCK), "READ")
+    assert not peer.covers(peer.region("read-only").blocks(BLOCK), "WRITE")
+
+
+def test_refuses_memory_that_has_gaps_or_may_not_be_written_to(pair: tuple[Agent, Agent]) -> None:
+    with pytest.raises(hawser.InvalidArgument, match="has gaps"):
+        pair[0].register(np.zeros((8, 8))[:, :4])
+    with pytest.raises(hawser.InvalidArgument, match="read-only"):
+        pair[0].register(b"constant")
+    pair[0].register(b"constant", "text", access=hawser.REMOTE_READ)
+    with pytest.raises(hawser.InvalidArgument, match="'text' is the name of"):
+        pair[0].register(b"constant", "text", access=hawser.REMOTE_READ)
+
+
+def test_tells_what_is_wrong_with_names_settings_and_metadata(pair: tuple[Agent, Agent]) -> None:
+    with pytest.raises(hawser.InvalidArgument, match="cannot name an agent"):
+        Agent("")
+    with pytest.raises(hawser.InvalidArgument, match="there is no setting 'link_lease'"):
+        Agent("x", settings={"link_lease": "2s"})
+    with pytest.raises(hawser.InvalidArgument, match="link-lease"):
+        Agent("x", settings={"link-lease": "soon"})
+    with pytest.raises(hawser.PeerMetadataError):
+        pair[0].add_peer(b"garbage")
+    with pytest.raises(hawser.PeerMetadataError, match="its own"):
+        pair[0].add_peer(pair[0].metadata())
+    with pytest.raises(hawser.UnknownPeer):
+        pair[0].peer("nobody", timeout=0.1)
+    with pytest.raises(hawser.UnknownPeer, match="no region named"):
+        pair[1].add_peer(pair[0].metadata()).region("none")
+
+
+def test_takes_settings_from_the_program_and_from_the_present_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAWSER_LINK_LEASE", "9s")
+    with Agent("configured", transports="tcp", settings={"labels": {"role": "decode"}}) as agent:
+        facts = agent.describe()
+
+    settings = {entry["key"]: entry for entry in facts["settings"]}
+    assert facts["transports"] == ["tcp"]
+    assert (settings["link-lease"]["value"], settings["labels"]["value"]) == ("9s", "role=decode")
+
+
+def test_an_agent_that_is_closed_says_so(linked: Linked) -> None:
+    linked.initiator.close()
+    linked.initiator.close()
+
+    with pytest.raises(hawser.InvalidHandle):
+        linked.initiator.metadata()
+    with pytest.raises(hawser.InvalidHandle):
+        linked.initiator.read(linked.local, linked.peer, linked.remote)
+    assert linked.initiator.closed
+
+
+def test_a_restarted_peer_is_noticed(linked: Linked) -> None:
+    transfer = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+    linked.target.close()
+    with Agent("target") as again:
+        again.register(linked.theirs, "kv")
+        assert linked.initiator.add_peer(again.metadata()) is linked.peer
+
+        with pytest.raises(hawser.TransferError) as failure:
+            transfer.post()
+        assert failure.value.cause == "PEER_RESTARTED"
+
+        linked.ours[:] = 0
+        linked.initiator.read(linked.local, linked.peer, linked.peer.region("kv").blocks(BLOCK)).wait()
+        assert (linked.ours == linked.theirs).all()
+
+
+def test_many_threads_transfer_at_once(linked: Linked) -> None:
+    failures: list[BaseException] = []
+
+    def work(first: int) -> None:
+        try:
+            for i in range(first, COUNT, 4):
+                linked.initiator.read(
+                    linked.local, linked.peer, linked.remote, local_indices=[i], remote_indices=[i]
+                ).wait()
+        except BaseException as e:  # reported below
+            failures.append(e)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert failures == []
+    assert (linked.ours == linked.theirs).all()
+
+
+def test_waits_let_other_threads_run(linked: Linked) -> None:
+    ticks = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        assert linked.target.next_notification(0.3) is None
+    finally:
+        stop.set()
+        thread.join()
+    assert ticks > 20
+
+
+def test_describes_peers(linked: Linked) -> None:
+    linked.peer.wait_connected(10)
+    facts = linked.peer.describe()
+
+    assert facts["name"] == "target" and facts["connected"]
+    assert [region["name"] for region in facts["regions"]] == ["kv"]
+    assert any(path["up"] for path in facts["paths"])
