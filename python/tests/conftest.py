@@ -38,6 +38,8 @@ def pair() -> Iterator[tuple[hawser.Agent, hawser.Agent]]:
 def program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
     """Runs a program in a fresh interpreter, with a deadline."""
 
+    path = os.pathsep.join(filter(None, [str(Path(hawser.__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+
     def run(source: str, *arguments: str, timeout: float = 90, **environment: str) -> subprocess.CompletedProcess:
         file = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"
         file.write_text(textwrap.dedent(source))
@@ -46,7 +48,7 @@ def program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
             capture_output=True,
             text=True,
             timeout=timeout,
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONPATH": path, **environment},
             check=False,
         )
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ctypes as c
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from . import errors
 
@@ -176,6 +176,10 @@ class Table:
 
     version: str
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., int]: ...
+
     def __init__(self, address: int, gate: Callable[[], None]) -> None:
         """Binds the table at an address; gate is called before every function and raises if it must not be called."""
         version, table_bytes = (c.c_uint32 * 2).from_address(address)
@@ -185,7 +189,7 @@ class Table:
                 f" package is for ABI {MAJOR} with {16 + 8 * len(_FUNCTIONS)}: install the two from one build"
             )
         self.version = (c.c_char_p.from_address(address + 8).value or b"").decode()
-        pointers = (c.c_void_p * len(_FUNCTIONS)).from_address(address + 16)
+        pointers = (c.c_uint64 * len(_FUNCTIONS)).from_address(address + 16)
         self._last_error = c.CFUNCTYPE(_I, _P, _I)(pointers[0])
         self._last_cause = c.CFUNCTYPE(_I)(pointers[1])
         for i, (name, arguments) in enumerate(_FUNCTIONS):

@@ -152,9 +152,9 @@ def _machine_options(class_path: list[Path]) -> list[str]:
         # A small guest: few threads, little memory, short pauses.
         "-XX:+UseSerialGC",
         "-XX:+UseCompactObjectHeaders",
-        "-Xms8m",
-        "-Xmn4m",
-        "-Xmx96m",
+        "-Xms24m",
+        "-Xmn16m",
+        "-Xmx128m",
         "-Xss512k",
         "-XX:CICompilerCount=2",
         "-XX:ReservedCodeCacheSize=48m",

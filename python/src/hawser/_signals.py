@@ -51,9 +51,13 @@ class Signals:
             self._loops.add(loop)
             loop.add_reader(self._reader, self._drain)
 
+        def wake() -> None:
+            if not future.done():
+                future.set_result(None)
+
         def ended() -> None:
             try:
-                loop.call_soon_threadsafe(lambda: future.done() or future.set_result(None))
+                loop.call_soon_threadsafe(wake)
             except RuntimeError:
                 pass  # the loop was closed meanwhile: nobody waits any more
 

@@ -17,7 +17,7 @@ from typing import Any, Generator, Iterable, Mapping, Optional, Sequence, Union
 from . import _abi, errors
 from ._runtime import Runtime, table
 from ._signals import Signals
-from .memory import BlockList, DeviceLike, Indices, Layout, Memory, device_name, device_number, gpu_of
+from .memory import BlockList, DeviceLike, Indices, Layout, Memory, device_name, device_number
 
 LOCAL = 0
 """Access: peers may do nothing; memory for local blocks only."""
@@ -966,7 +966,7 @@ class Agent:
 
     def notifications(self) -> list[Notification]:
         """All that have arrived."""
-        arrived = []
+        arrived: list[Notification] = []
         while True:
             notification = self.next_notification()
             if notification is None:

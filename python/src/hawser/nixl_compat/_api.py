@@ -198,6 +198,8 @@ class nixl_agent:
     ) -> nixlBind.nixlRegDList:
         """Registers memory; returns the list for deregister_memory."""
         descs = self.get_reg_descs(reg_list, mem_type)
+        if descs is None:
+            raise TypeError("reg_list: that is no memory; what is wrong with it is in the log")
         self.agent.registerMem(descs, self._handles(backends))
         return descs
 
@@ -208,6 +210,8 @@ class nixl_agent:
     def query_memory(self, reg_list: Any, backend: str, mem_type: Optional[str] = None) -> list:
         """About files and objects."""
         descs = self.get_reg_descs(reg_list, mem_type)
+        if descs is None:
+            raise TypeError("reg_list: that is no memory; what is wrong with it is in the log")
         if backend not in self.backends:
             raise ValueError(f"Backend '{backend}' not found. Available backends: {list(self.backends)}")
         return self.agent.queryMem(descs, self.backends[backend])
