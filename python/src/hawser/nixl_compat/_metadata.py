@@ -169,6 +169,7 @@ class Store:
         request = urllib.request.Request(
             self._url + path, method=method, data=None if body is None else json.dumps(body).encode()
         )
+        request.add_header("Accept", "application/octet-stream" if method == "GET" else "application/json")
         if body is not None:
             request.add_header("Content-Type", "application/json")
         token = os.environ.get("HAWSER_METADATA_TOKEN", "")
@@ -255,7 +256,7 @@ class Store:
 
     def _stands(self, entry: str) -> bool:
         try:
-            self._request("GET", f"/v1/agents/{entry}")
+            self._request("HEAD", f"/v1/agents/{entry}")
             return True
         except urllib.error.HTTPError as e:
             if e.code == 404:
