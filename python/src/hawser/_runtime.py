@@ -238,7 +238,8 @@ class Runtime:
                 if cls._failed is not None:
                     raise cls._failed
                 if cls._started is None:
-                    cls._started = cls()
+                    sidecar = os.environ.get("HAWSER_PYTHON_SIDECAR")
+                    cls._started = _sidecar(sidecar) if sidecar else cls()
                 runtime = cls._started
         return runtime
 
@@ -300,6 +301,12 @@ class Runtime:
 
     def _destroy(self) -> None:
         self._invoke(_DESTROY_JAVA_VM)
+
+
+def _sidecar(path: str) -> Any:
+    from ._client import SidecarRuntime
+
+    return SidecarRuntime(path)
 
 
 def table() -> Table:

@@ -1,0 +1,267 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""The client of a sidecar: the table of functions for a process that has no JVM of its own."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes as c
+import mmap
+import os
+import socket
+import sys
+import threading
+import uuid
+import weakref
+from typing import Any, Callable, Optional
+
+from . import _abi, _remote, errors
+
+_PATIENCE = 30.0
+_MAP_FIXED_NOREPLACE = 0x100000
+_MAP_FAILED = c.c_void_p(-1).value
+
+
+class SidecarTable:
+    """The functions as attributes, as :class:`hawser._abi.Table` has them, done by a sidecar."""
+
+    def __init__(self, path: str) -> None:
+        """Connects.
+
+        Raises:
+            RuntimeUnavailable: if no sidecar answers there.
+        """
+        self._path = path
+        self._session = uuid.uuid4().bytes
+        self._pid = os.getpid()
+        self._local = threading.local()
+        self._mapped: dict[int, tuple[int, int]] = {}
+        self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
+        for name in _remote.SPECS:
+            setattr(self, name, self._function(name))
+        # Two functions are about this process's memory.
+        setattr(self, "region_allocate", self._allocate(getattr(self, "region_allocate")))
+        setattr(self, "region_close", self._close_region(getattr(self, "region_close")))
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(_PATIENCE)
+        try:
+            connection.connect(self._path)
+            hello = _remote.Writer()
+            hello.number(_remote.VERSION)
+            hello.content(self._session)
+            _remote.send(connection, _remote.HELLO, hello.bytes())
+            answer = _remote.Reader(_remote.receive(connection)[1])
+            version, self.version = answer.number(), (answer.content() or b"").decode()
+        except OSError as e:
+            connection.close()
+            raise errors.RuntimeUnavailable(
+                f"no sidecar answers at {self._path} ({e}): start one with python -m hawser.sidecar {self._path}"
+            ) from e
+        if version != _remote.VERSION:
+            connection.close()
+            raise errors.RuntimeUnavailable(
+                f"the sidecar at {self._path} speaks version {version}, this package {_remote.VERSION}: use one build"
+            )
+        return connection
+
+    def _connection(self) -> socket.socket:
+        if os.getpid() != self._pid:
+            raise errors.RuntimeUnavailable(
+                f"process {os.getpid()} is a fork of {self._pid}, whose agents are in the sidecar: start the child with the"
+                " multiprocessing method 'spawn', or connect only in it"
+            )
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        return connection
+
+    def _exchange(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> tuple[_remote.Reader, list[int]]:
+        connection = self._connection()
+        try:
+            _remote.send(connection, number, body, descriptors)
+            _, answer, came = _remote.receive(connection)
+        except OSError as e:
+            self._local.connection = None
+            connection.close()
+            raise errors.AgentClosed(
+                f"the sidecar at {self._path} is gone ({e}), and what it did for this process with it: start it again, and make"
+                " new agents"
+            ) from e
+        return _remote.Reader(answer), came
+
+    def _function(self, name: str) -> Callable[..., int]:
+        spec, number = _remote.SPECS[name], _remote.NUMBERS[name]
+
+        def call(*arguments: Any) -> int:
+            descriptors: tuple[int, ...] = ()
+            if name == "agent_signal_to" and arguments[1] >= 0:
+                descriptors = (arguments[1],)
+            answer, _ = self._exchange(number, _packed(spec, arguments), descriptors)
+            result = answer.number()
+            if result < 0:
+                message, cause = (answer.content() or b"").decode("utf-8", "replace"), answer.number()
+                raise errors.of_code(result, message, cause)
+            _unpack(spec, arguments, answer)
+            return result
+
+        return call
+
+    def _allocate(self, allocate: Callable[..., int]) -> Callable[..., int]:
+        def call(agent: int, name: Optional[bytes], length: int, access: int, out: Any) -> int:
+            result = allocate(agent, name, length, access, out)
+            handle = _remote.pointed(out).value
+            try:
+                self._map(handle)
+            except BaseException:
+                getattr(self, "region_close")(handle, 1_000_000_000)
+                raise
+            return result
+
+        return call
+
+    def _map(self, handle: int) -> None:
+        wanted = _remote.Writer()
+        wanted.number(handle)
+        answer, came = self._exchange(_remote.MAPPING, wanted.bytes())
+        try:
+            address, length, offset = answer.number(), answer.number(), answer.number()
+            if length == 0 or len(came) != 1:
+                raise errors.MemoryUnavailable(
+                    f"the sidecar cannot share the memory that it allocated: {(answer.content() or b'').decode()}"
+                )
+            _map_at(address, length, came[0], offset)
+            self._mapped[handle] = (address, length)
+        finally:
+            for descriptor in came:
+                os.close(descriptor)
+
+    def _close_region(self, close: Callable[..., int]) -> Callable[..., int]:
+        def call(handle: int, timeout: int) -> int:
+            result = close(handle, timeout)
+            mapped = self._mapped.pop(handle, None)
+            if mapped is not None:
+                _libc.munmap(mapped[0], mapped[1])
+            return result
+
+        return call
+
+    def text(self, function: Callable[..., int], *arguments: object) -> str:
+        """The text that a function with a buffer gives."""
+        return self.blob(function, *arguments).decode("utf-8", "replace")
+
+    def blob(self, function: Callable[..., int], *arguments: object) -> bytes:
+        """The bytes that a function with a buffer gives."""
+        size = 4096
+        while True:
+            buffer = c.create_string_buffer(size)
+            length = function(*arguments, buffer, size)
+            if length < size:
+                return buffer.raw[:length]
+            size = length + 1
+
+    def close(self) -> None:
+        """Hangs up: the sidecar closes what is ours."""
+        self._root.close()
+
+
+_libc = c.CDLL(None, use_errno=True)
+_libc.mmap.restype = c.c_void_p
+_libc.mmap.argtypes = [c.c_void_p, c.c_size_t, c.c_int, c.c_int, c.c_int, c.c_long]
+_libc.munmap.argtypes = [c.c_void_p, c.c_size_t]
+
+
+def _map_at(address: int, length: int, descriptor: int, offset: int) -> None:
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    got = _libc.mmap(address, length, protection, mmap.MAP_SHARED | _MAP_FIXED_NOREPLACE, descriptor, offset)
+    if got != address:
+        why = os.strerror(c.get_errno()) if got == _MAP_FAILED else "it was mapped elsewhere"
+        if got != _MAP_FAILED:
+            _libc.munmap(got, length)
+        raise errors.MemoryUnavailable(
+            f"{length} bytes of the sidecar cannot be mapped at 0x{address:x}, where they are in the sidecar ({why}): allocate"
+            " again"
+        )
+
+
+def _packed(spec: str, arguments: tuple) -> bytes:
+    message = _remote.Writer()
+    for place, (kind, argument) in enumerate(zip(spec, arguments)):
+        if kind == "i":
+            message.number(argument)
+        elif kind == "s":
+            message.content(argument)
+        elif kind == "a":
+            # Strides come behind the shape, and have as many.
+            count = arguments[1] if spec.startswith("iiaa") else arguments[place + 1]
+            message.content(None if argument is None else bytes(argument)[: 8 * count])
+        elif kind == "b":
+            message.content(_remote.address_bytes(argument, 24 * arguments[place + 1]))
+        elif kind in _remote.STRUCTS:
+            message.content(bytes(_remote.pointed(argument)))
+        elif kind == "Q":
+            request = _remote.pointed(argument)
+            message.content(bytes(request))
+            for address, count, width in (
+                (request.local_indices, request.local_count, request.local_index_bytes),
+                (request.remote_indices, request.remote_count, request.remote_index_bytes),
+            ):
+                message.content(None if address is None else _remote.address_bytes(address, count * width))
+        elif kind == "O":
+            options = _remote.pointed(argument)
+            if options is None:
+                message.content(None)
+                continue
+            message.content(bytes(options))
+            # By its address: as a text it would end at its first NUL.
+            address = c.c_void_p.from_buffer(options, _abi.Options.notification.offset).value
+            message.content(None if address is None else _remote.address_bytes(address, options.notification_bytes))
+            message.content(options.request_id)
+    return message.bytes()
+
+
+def _unpack(spec: str, arguments: tuple, answer: _remote.Reader) -> None:
+    for kind, argument in zip(spec, arguments):
+        if kind == "h":
+            target = _remote.pointed(argument)
+            target.value = answer.number()
+        elif kind in ("o", "u", "t"):
+            content = answer.content() or b""
+            if content:
+                c.memmove(argument, content, len(content))
+        elif kind in _remote.STRUCTS:
+            target = _remote.pointed(argument)
+            content = answer.content() or b""
+            c.memmove(c.addressof(target), content, min(len(content), c.sizeof(target)))
+
+
+class SidecarGuest:
+    """There is no JVM here that could be in anybody's way."""
+
+    usable = True
+
+    def check_handlers(self) -> list[int]:
+        """Nothing to put back."""
+        return []
+
+
+class SidecarRuntime:
+    """What :class:`hawser._runtime.Runtime` is, in another process."""
+
+    def __init__(self, path: str) -> None:
+        self.table: Any = SidecarTable(path)
+        self.agents: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self.guest = SidecarGuest()
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        if os.getpid() != self.table._pid:
+            return
+        for agent in list(self.agents):
+            try:
+                agent.close()
+            except errors.HawserError as e:
+                print(f"hawser: closing {agent!r} at exit: {e}", file=sys.stderr)
+        self.table.close()

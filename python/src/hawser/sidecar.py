@@ -1,0 +1,347 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""``python -m hawser.sidecar SOCKET``: Hawser's engine in a process of its own, for workers that want no JVM in theirs.
+
+A worker that sets ``HAWSER_PYTHON_SIDECAR=SOCKET``, or calls :func:`use` before its first agent, has the same API. Memory
+that is transferred has to be shared with the sidecar: :meth:`hawser.Agent.allocate` gives such memory, mapped at the same
+address in both processes (``numpy.frombuffer(region.buffer())``). Other memory of the worker, and that of its GPUs, cannot
+be registered. Only processes of the same user may connect; agents are closed when their worker has gone.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+from . import _abi, _remote, _runtime, errors
+
+_UCRED = struct.Struct("3i")
+
+
+def use(path: str) -> None:
+    """Has this process's agents live in the sidecar at a socket; before the first of them is made.
+
+    Raises:
+        RuntimeUnavailable: if no sidecar answers there, or this process has agents already.
+    """
+    from ._client import SidecarRuntime
+
+    with _runtime.Runtime._lock:
+        if _runtime.Runtime._started is not None:
+            raise errors.RuntimeUnavailable("this process has agents already: call hawser.sidecar.use() before the first")
+        _runtime.Runtime._started = SidecarRuntime(path)  # type: ignore[assignment]
+
+
+class Session:
+    """What one worker has here."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.agents: set[int] = set()
+        self.descriptors: dict[int, int] = {}
+
+
+class Server:
+    """Serves workers at a socket."""
+
+    def __init__(self, path: str) -> None:
+        """Listens; the JVM is started first, so that a worker never waits for it.
+
+        Raises:
+            RuntimeUnavailable: if there is no Java runtime, or another sidecar listens there.
+        """
+        self._table = _runtime.Runtime.get().table
+        self._lock = threading.Lock()
+        self._sessions: dict[bytes, Session] = {}
+        self._path = path
+        self._socket = _listening(path)
+
+    def serve(self) -> None:
+        """Until it is closed."""
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._attend, args=(connection,), name="hawser-sidecar", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends it."""
+        Path(self._path).unlink(missing_ok=True)
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # wakes accept; nobody is connected to a listening socket
+        self._socket.close()
+
+    def _attend(self, connection: socket.socket) -> None:
+        session: Optional[Session] = None
+        with connection:
+            try:
+                _, uid, _ = _UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+                if uid != os.getuid():
+                    raise ConnectionError(f"user {uid} may not use the sidecar of user {os.getuid()}")
+                session = self._hello(connection)
+                while True:
+                    number, body, came = _remote.receive(connection)
+                    if number == _remote.MAPPING:
+                        self._mapping(connection, body)
+                    else:
+                        _remote.send(connection, number, self._call(session, number, body, came))
+            except (OSError, ValueError) as e:
+                if session is None:
+                    print(f"hawser.sidecar: a connection is refused: {e}", file=sys.stderr)
+            finally:
+                if session is not None:
+                    self._leave(session)
+
+    def _hello(self, connection: socket.socket) -> Session:
+        number, body, _ = _remote.receive(connection)
+        reader = _remote.Reader(body)
+        version, key = reader.number(), reader.content() or b""
+        if number != _remote.HELLO or len(key) != 16:
+            raise ConnectionError("it does not begin with a greeting")
+        answer = _remote.Writer()
+        answer.number(_remote.VERSION)
+        answer.content(self._table.version.encode())
+        with self._lock:
+            session = self._sessions.setdefault(key, Session())
+            session.connections += 1
+        _remote.send(connection, _remote.HELLO, answer.bytes())
+        if version != _remote.VERSION:
+            self._leave(session)
+            raise ConnectionError(f"it speaks version {version}")
+        return session
+
+    def _leave(self, session: Session) -> None:
+        with self._lock:
+            session.connections -= 1
+            if session.connections > 0:
+                return
+            self._sessions = {key: kept for key, kept in self._sessions.items() if kept is not session}
+            agents, session.agents = session.agents, set()
+        for agent in agents:
+            try:
+                self._table.agent_close(agent)
+            except errors.HawserError as e:
+                print(f"hawser.sidecar: closing an agent whose worker has gone: {e}", file=sys.stderr)
+        for descriptor in session.descriptors.values():
+            os.close(descriptor)
+
+    def _call(self, session: Session, number: int, body: bytes, came: list[int]) -> bytes:
+        name = _abi.FUNCTION_NAMES[number]
+        arguments, outs = _arguments(_remote.SPECS[name], _remote.Reader(body))
+        if name == "agent_signal_to" and came:
+            arguments[1] = came[0]
+        elif name == "region_register" and not _is_shared(arguments[2], arguments[3]):
+            return _failure(
+                errors.InvalidArgument(
+                    "memory: it is not shared with the sidecar; register memory that agent.allocate gave:"
+                    " numpy.frombuffer(region.buffer())"
+                )
+            )
+        answer = _remote.Writer()
+        try:
+            result = getattr(self._table, name)(*arguments)
+        except errors.HawserError as e:
+            for descriptor in came:
+                os.close(descriptor)
+            return _failure(e)
+        answer.number(result)
+        for kind, out in outs:
+            if kind == "h":
+                answer.number(out.value)
+            elif kind in _remote.STRUCTS:
+                answer.content(bytes(out))
+            elif kind == "t":
+                answer.content(out.raw)
+            else:
+                # A text has a final NUL beyond its bytes; more than the capacity was not written.
+                answer.content(out.raw[: 8 * result] if kind == "u" else out.raw[: result + 1] if result <= len(out) else b"")
+        self._note(session, name, arguments, outs, came)
+        return answer.bytes()
+
+    def _note(self, session: Session, name: str, arguments: list, outs: list, came: list[int]) -> None:
+        with self._lock:
+            if name == "agent_start":
+                session.agents.add(outs[0][1].value)
+            elif name == "agent_close":
+                session.agents.discard(arguments[0])
+            if name in ("agent_signal_to", "agent_close"):
+                old = session.descriptors.pop(arguments[0], None)
+                if old is not None:
+                    os.close(old)
+            if name == "agent_signal_to" and came:
+                session.descriptors[arguments[0]] = came[0]
+
+    def _mapping(self, connection: socket.socket, body: bytes) -> None:
+        info = _abi.RegionInfo(c.sizeof(_abi.RegionInfo))
+        answer = _remote.Writer()
+        descriptor = None
+        try:
+            self._table.region_describe(_remote.Reader(body).number(), c.byref(info))
+            start, length, offset, descriptor = _backing(info.address, info.length)
+            for number in (start, length, offset):
+                answer.number(number)
+            _remote.send(connection, _remote.MAPPING, answer.bytes(), (descriptor,))
+        except (errors.HawserError, LookupError) as e:
+            refused = _remote.Writer()
+            for _ in range(3):
+                refused.number(0)
+            refused.content(str(e).encode())
+            _remote.send(connection, _remote.MAPPING, refused.bytes())
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _failure(error: errors.HawserError) -> bytes:
+    code = next((number for number, kind in errors._BY_CODE.items() if type(error) is kind), -99)
+    cause = 0
+    if isinstance(error, errors.TransferError):
+        code = -10
+        cause = errors._CAUSES.index(error.cause) if error.cause in errors._CAUSES else 0
+    answer = _remote.Writer()
+    answer.number(code)
+    answer.content(str(error).encode())
+    answer.number(cause)
+    return answer.bytes()
+
+
+def _arguments(spec: str, reader: _remote.Reader) -> tuple[list, list]:
+    """The arguments of a call, and those of them that are written to."""
+    arguments: list[Any] = []
+    outs: list[tuple[str, Any]] = []
+    waiting: Optional[int] = None
+    for kind in spec:
+        if kind == "i":
+            number = reader.number()
+            if waiting is not None:  # the capacity of the buffer before
+                if not 0 <= number <= _remote.MOST_BYTES // 8:
+                    raise ConnectionError(f"a buffer of {number}")
+                buffer = c.create_string_buffer(max(1, number * (8 if spec[waiting] == "u" else 1)))
+                arguments[waiting] = buffer
+                outs.append((spec[waiting], buffer))
+                waiting = None
+            arguments.append(number)
+        elif kind == "s":
+            arguments.append(reader.content())
+        elif kind == "h":
+            out = c.c_uint64()
+            arguments.append(c.byref(out))
+            outs.append(("h", out))
+        elif kind in ("a", "b"):
+            content = reader.content()
+            held = None if content is None else c.create_string_buffer(content, max(1, len(content)))
+            arguments.append(held)
+        elif kind in ("o", "u"):
+            waiting = len(arguments)
+            arguments.append(None)
+        elif kind == "t":
+            buffer = c.create_string_buffer(max(1, arguments[-1]))
+            arguments.append(buffer)
+            outs.append(("t", buffer))
+        elif kind in _remote.STRUCTS:
+            filled = _remote.STRUCTS[kind]()
+            content = reader.content() or b""
+            c.memmove(c.addressof(filled), content, min(len(content), c.sizeof(filled)))
+            arguments.append(c.byref(filled))
+            outs.append((kind, filled))
+        elif kind == "Q":
+            request = _abi.Request.from_buffer_copy(reader.content() or b"")
+            for side in ("local", "remote"):
+                content = reader.content()
+                held = None if content is None else c.create_string_buffer(content, max(1, len(content)))
+                setattr(request, f"{side}_indices", None if held is None else c.addressof(held))
+                setattr(request, f"{side}_kept", held)  # as long as the request
+            arguments.append(c.byref(request))
+        elif kind == "O":
+            content = reader.content()
+            if content is None:
+                arguments.append(None)
+            else:
+                options = _abi.Options.from_buffer_copy(content)
+                options.notification = reader.content()
+                options.request_id = reader.content()
+                arguments.append(c.byref(options))
+    return arguments, outs
+
+
+def _maps() -> list[tuple[int, int, int, int, str]]:
+    """The mappings of this process: start, end, offset, inode, path."""
+    found = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        fields = line.split(maxsplit=5)
+        start, end = (int(n, 16) for n in fields[0].split("-"))
+        found.append((start, end, int(fields[2], 16), int(fields[4]), fields[5] if len(fields) == 6 else ""))
+    return found
+
+
+def _backing(address: int, length: int) -> tuple[int, int, int, int]:
+    """The mapping around an allocation: start, bytes, offset in its file, and a descriptor of it."""
+    for start, end, offset, inode, path in _maps():
+        if start <= address and address + length <= end and "memfd:" in path:
+            for entry in os.listdir("/proc/self/fd"):
+                try:
+                    if os.stat(f"/proc/self/fd/{entry}").st_ino == inode and "memfd:" in os.readlink(f"/proc/self/fd/{entry}"):
+                        return start, end - start, offset, os.dup(int(entry))
+                except OSError:
+                    continue  # closed meanwhile
+    raise LookupError(f"0x{address:x} is in no file of memory")
+
+
+def _is_shared(address: int, length: int) -> bool:
+    address &= 0xFFFF_FFFF_FFFF_FFFF
+    return any(start <= address and address + length <= end and "memfd:" in path for start, end, _, _, path in _maps())
+
+
+def _listening(path: str) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        try:
+            listening.bind(path)
+        except OSError:
+            # Left by one that was killed, or in use?
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                try:
+                    probe.connect(path)
+                except ConnectionRefusedError:
+                    os.unlink(path)
+                    listening.bind(path)
+                else:
+                    raise errors.RuntimeUnavailable(f"another sidecar listens at {path}: choose another socket") from None
+    finally:
+        os.umask(before)
+    listening.listen(64)
+    return listening
+
+
+def main() -> int:
+    """The command."""
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    os.environ.pop("HAWSER_PYTHON_SIDECAR", None)  # this is it
+    try:
+        server = Server(sys.argv[1])
+    except (errors.HawserError, OSError) as e:
+        print(f"hawser.sidecar: {e}", file=sys.stderr)
+        return 1
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.close())
+    print(f"hawser sidecar: {sys.argv[1]}", flush=True)
+    server.serve()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,194 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Workers without a JVM, whose agents live in a sidecar."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+import hawser
+
+Program = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen]]:
+    path = str(tmp_path / "s")
+    env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1])}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hawser.sidecar", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line == f"hawser sidecar: {path}\n", process.communicate(timeout=30)
+    yield path, process
+    if process.poll() is None:
+        process.terminate()
+    process.communicate(timeout=60)
+
+
+WORKER = """
+import asyncio, gc, threading
+import numpy as np
+import hawser
+from hawser import BlockList
+
+target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
+pool, sink = target.allocate(1 << 18, "kv"), initiator.allocate(1 << 18, "sink")
+theirs = np.frombuffer(pool.buffer(), dtype=np.uint8).reshape(64, 4096)
+ours = np.frombuffer(sink.buffer(), dtype=np.uint8).reshape(64, 4096)
+theirs[:] = np.random.default_rng(1).integers(0, 256, theirs.shape, dtype=np.uint8)
+peer = initiator.add_peer(target.metadata())
+assert peer.name == "target" and peer.describe()["regions"][0]["name"] == "kv"
+remote = peer.region("kv").blocks(4096)
+
+order = np.random.default_rng(2).permutation(64)
+info = initiator.read(BlockList.of_tensor(ours), peer, remote, remote_indices=order, notification=b"\\0got", request_id="r").result()
+assert (ours == theirs[order]).all() and info.total_bytes == 1 << 18
+n = target.next_notification(10)
+assert (n.peer, n.payload, n.request_id) == ("initiator", b"\\0got", "r"), n
+rows = np.array([[ours[i].ctypes.data, 4096, 0] for i in range(64)], dtype=np.uint64)
+initiator.read(BlockList.from_triples(rows), peer, remote, counter=5).wait()
+assert (ours == theirs).all()
+target.expect(5, 1).wait(10)
+
+transfers = [initiator.read(BlockList.of_tensor(ours), peer, remote, local_indices=[i], remote_indices=[i]) for i in range(64)]
+assert len(hawser.PollSet(initiator, transfers).wait(20)) == 64
+
+async def awaited():
+    await asyncio.wait_for(wrapped(initiator.read(BlockList.of_tensor(ours), peer, remote)), 20)
+async def wrapped(transfer):
+    await transfer
+asyncio.run(awaited())
+assert initiator.read(BlockList.of_tensor(ours), peer, remote).future().result(20).state == "DONE"
+
+grant = target.grant(pool.blocks(4096))
+lent = initiator.accept(grant.to_bytes())
+initiator.read(BlockList.of_tensor(ours), peer, lent.blocks, grant=lent).wait()
+grant.bump()
+for call, kind in (
+    (lambda: initiator.read(BlockList.of_tensor(ours), peer, lent.blocks, grant=lent).wait(), hawser.TransferStale),
+    (lambda: initiator.read(BlockList.of_tensor(ours), peer, remote, local_indices=[64], remote_indices=[0]), hawser.InvalidArgument),
+    (lambda: initiator.register(np.zeros(4096, dtype=np.uint8)), hawser.InvalidArgument),
+    (lambda: initiator.add_peer(b"garbage"), hawser.PeerMetadataError),
+    (lambda: target.expect(6, 1).wait(0.2), hawser.WaitTimeout),
+    (lambda: initiator.peer("nobody", 0.1), hawser.UnknownPeer),
+):
+    try:
+        call()
+    except kind as e:
+        assert str(e)
+    else:
+        raise AssertionError(kind)
+part = initiator.register(ours[:4], "part")
+assert part.nbytes == 4 * 4096
+
+failures = []
+def work(first):
+    try:
+        for i in range(first, 64, 4):
+            initiator.read(BlockList.of_tensor(ours), peer, remote, local_indices=[i], remote_indices=[i]).wait()
+    except BaseException as e:
+        failures.append(e)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+[t.start() for t in threads]; [t.join(60) for t in threads]
+assert not failures, failures
+assert "libjvm" not in open("/proc/self/maps").read()
+print("heap", hawser.machine()["heapUsed"] > 0)
+"""
+
+
+def test_does_everything_without_a_jvm_in_the_worker(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    for ending in ("", "target.close(); initiator.close()"):
+        result = program(WORKER + ending, HAWSER_PYTHON_SIDECAR=sidecar[0])
+        assert result.returncode == 0, result.stderr
+        assert result.stdout == "heap True\n"
+        assert result.stderr == ""
+
+
+def test_two_workers_meet(program: Program, sidecar: tuple[str, subprocess.Popen], tmp_path: Path) -> None:
+    source = """
+import sys, hawser, hawser.sidecar
+hawser.sidecar.use(sys.argv[1])
+with hawser.Agent("lender") as agent:
+    pool = agent.allocate(1 << 16, "kv")
+    pool.buffer()[:] = bytes(range(256)) * 256
+    print(agent.metadata().hex(), flush=True)
+    sys.stdin.read()
+"""
+    env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1])}
+    lender = subprocess.Popen(
+        [sys.executable, "-c", source, sidecar[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    )
+    assert lender.stdin is not None and lender.stdout is not None
+    try:
+        # The other one has a JVM of its own: it cannot tell the difference.
+        with hawser.Agent("borrower") as agent:
+            sink = agent.allocate(1 << 16)
+            peer = agent.add_peer(bytes.fromhex(lender.stdout.readline()))
+            agent.read(sink.blocks(4096), peer, peer.region("kv").blocks(4096)).wait(20)
+            assert sink.buffer() == bytes(range(256)) * 256
+    finally:
+        lender.stdin.close()
+        assert lender.wait(60) == 0
+
+
+def test_closes_the_agents_of_a_worker_that_was_killed(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import os, signal, hawser
+agent = hawser.Agent("victim")
+agent.allocate(1 << 16, "kv")
+print(agent.describe()["addresses"][0], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    victim = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert victim.returncode == -9
+    host, _, port = victim.stdout.strip().rpartition(":")
+    # Its listener goes with it.
+    import socket
+    import time
+
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+        except ConnectionRefusedError:
+            break
+        assert time.monotonic() < deadline, "the agent of a killed worker is still there"
+        time.sleep(0.02)
+
+
+def test_says_that_the_sidecar_is_not_there_or_gone(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    result = program("import hawser\nhawser.Agent('a')", HAWSER_PYTHON_SIDECAR="/nowhere/s")
+    assert result.returncode == 1 and "start one with python -m hawser.sidecar /nowhere/s" in result.stderr
+
+    second = subprocess.run(
+        [sys.executable, "-m", "hawser.sidecar", sidecar[0]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1])},
+        check=False,
+    )
+    assert second.returncode == 1 and "another sidecar listens" in second.stderr
+
+    source = f"""
+import os, signal, hawser
+agent = hawser.Agent("a")
+os.kill({sidecar[1].pid}, signal.SIGKILL)
+os.waitid
+try:
+    while True:
+        agent.poll()
+except hawser.AgentClosed as e:
+    print("gone", "start it again" in str(e))
+"""
+    result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert "gone True" in result.stdout, result.stderr
