@@ -19,6 +19,7 @@ module dev.hawser.engine {
   uses dev.hawser.engine.spi.TransportProvider;
 
   provides dev.hawser.engine.spi.TransportProvider with
+      dev.hawser.engine.gpuipc.GpuIpcTransportProvider,
       dev.hawser.engine.shm.ShmTransportProvider,
       dev.hawser.engine.tcp.TcpTransportProvider,
       dev.hawser.engine.verbs.VerbsTransportProvider;

@@ -59,6 +59,15 @@ final class DeviceMemories {
     return provider.open();
   }
 
+  /** Why there can be none, as far as that is known without starting a driver. */
+  Optional<String> absence(DeviceKind kind) {
+    if (given.get(kind) instanceof DeviceMemory) {
+      return Optional.empty();
+    }
+    DeviceProvider provider = Providers.ALL.get(kind);
+    return provider == null ? Optional.of("this build has no binding of its driver") : provider.absence();
+  }
+
   /** The allocation around an address, of the first kind whose driver knows it. A driver that is not loaded knows none. */
   Optional<AllocationFinder.Allocation> find(long address) {
     for (DeviceKind kind : DeviceKind.values()) {

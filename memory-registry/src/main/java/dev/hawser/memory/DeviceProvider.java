@@ -5,6 +5,8 @@
 
 package dev.hawser.memory;
 
+import java.util.Optional;
+
 /** How a registry gets at a kind of GPU. Found by {@link java.util.ServiceLoader}; making one must cost nothing. */
 public interface DeviceProvider {
   /** The kind of device. */
@@ -15,6 +17,14 @@ public interface DeviceProvider {
    * and the driver, whose start takes long, is left alone. Cheap.
    */
   boolean loaded();
+
+  /**
+   * Why there can be no such device here, as far as that is known without touching the driver; empty if there may be one.
+   * Cheap.
+   */
+  default Optional<String> absence() {
+    return Optional.empty();
+  }
 
   /**
    * The driver, started if need be; always the same.

@@ -269,6 +269,23 @@ public final class MemoryRegistry implements AutoCloseable {
     return device.isHost() ? HostDeviceOps.INSTANCE : devices.memory(device.kind()).newOps(device);
   }
 
+  /**
+   * Why there can be no device of a kind here, as far as that is known without starting its driver; empty if there may be
+   * one. Cheap.
+   */
+  public Optional<String> deviceAbsence(DeviceKind kind) {
+    return devices.absence(kind);
+  }
+
+  /**
+   * The driver of a kind of device, as this registry uses it; started if need be, which takes long.
+   *
+   * @throws DeviceAbsentException if there is none, with the reason
+   */
+  public DeviceMemory deviceMemory(DeviceKind kind) {
+    return devices.memory(kind);
+  }
+
   // ------------------------------------------------------------------------------------------------ looking up
 
   /**

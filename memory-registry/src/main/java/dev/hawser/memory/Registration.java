@@ -131,8 +131,9 @@ public final class Registration {
     List<RemoteKey> keys = new ArrayList<>();
     for (BindingSlot slot : slots) {
       RegionKeys bound = slot == null ? null : slot.keys();
-      if (slot != null && bound != null) {
-        keys.add(new RemoteKey(slot.binder().transport(), bound.remote()));
+      byte[] remote = bound == null ? null : bound.remote();
+      if (slot != null && remote != null) {
+        keys.add(new RemoteKey(slot.binder().transport(), remote));
       }
     }
     return keys;

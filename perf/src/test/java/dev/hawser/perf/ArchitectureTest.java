@@ -81,7 +81,8 @@ class ArchitectureTest {
           .should()
           .onlyDependOnClassesThat(
               resideInAnyPackage(
-                  transport + "..", "dev.hawser.engine.spi..", "dev.hawser.engine.net..", "dev.hawser.memory..")
+                  transport + "..", "dev.hawser.engine.spi..", "dev.hawser.engine.net..", "dev.hawser.engine.mapped..",
+                  "dev.hawser.engine.staging..", "dev.hawser.memory..")
                   .or(resideOutsideOfPackages("dev.hawser..")))
           .check(hawser);
     }

@@ -235,8 +235,7 @@ final class Initiation {
       return false;
     }
     PathGeneration g = rows.get(tier).get(row);
-    int most = Math.min(settings.maxChunkBytes(), g.path.tier.traits().preferredChunkBytes());
-    long length = fit(t, position, policy.length(table, row, remaining, most), g.room());
+    long length = fit(t, position, policy.length(table, row, remaining, largestChunk(g)), g.room());
     if (!g.postChunk(t, position, length, link.now())) {
       table.full(row);
       return false;
@@ -273,11 +272,23 @@ final class Initiation {
       if (g.isUp()) {
         PathPace pace = g.path.pace;
         tables[g.path.tierIndex].add(
-            pace.rate(g.bytesInFlight == 0, link.now()), g.bytesInFlight, pace.flight(settings.maxBytesInFlight()),
+            pace.rate(g.bytesInFlight == 0, link.now()), g.bytesInFlight, pace.flight(mostInFlight(g)),
             g.room() > 0);
         rows.get(g.path.tierIndex).add(g);
       }
     }
+  }
+
+  private int largestChunk(PathGeneration g) {
+    int preferred = g.path.tier.traits().preferredChunkBytes();
+    // What moves by itself, at the speed of memory, is kept busy by large requests only.
+    return g.path.tier.traits().mapped() && !g.path.tier.traits().synchronous()
+        ? preferred
+        : Math.min(settings.maxChunkBytes(), preferred);
+  }
+
+  private long mostInFlight(PathGeneration g) {
+    return Math.max(settings.maxBytesInFlight(), 4L * largestChunk(g));
   }
 
   /** Cuts a chunk to the segments that the connection has room for. */

@@ -30,6 +30,8 @@ import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
 import dev.hawser.engine.wire.MessageWriter;
 import dev.hawser.engine.wire.WireException;
+import dev.hawser.memory.Region;
+import dev.hawser.memory.RemoteKey;
 import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -281,11 +283,28 @@ public final class OutboundLink implements Link {
     return true;
   }
 
-  /** Which tiers have keys for every remote region of a plan, as a mask. */
+  /** Which tiers have keys for every remote region of a plan, and can use every local one, as a mask. */
   private int tiersFor(TransferPlan plan) {
     int mask = -1;
+    for (int l = 0; l < plan.localRegions(); l++) {
+      mask &= tiersFor(plan.localRegion(l));
+    }
     for (int r = 0; r < plan.remoteRegions(); r++) {
       mask &= tiersFor(plan.remoteRegion(r));
+    }
+    return mask;
+  }
+
+  /** Which tiers can use memory of this process, as a mask: that of the host all, that of a device those that bound it. */
+  private int tiersFor(Region local) {
+    if (local.device().isHost()) {
+      return -1;
+    }
+    int mask = 0;
+    for (RemoteKey key : local.remoteKeys()) {
+      for (int i = 0; i < tiers.size(); i++) {
+        mask |= tiers.get(i).transport().equals(key.transport()) ? 1 << i : 0;
+      }
     }
     return mask;
   }
@@ -306,6 +325,13 @@ public final class OutboundLink implements Link {
           .append(plan.remoteRegion(r))
           .append(" has keys for ")
           .append(plan.remoteRegion(r).keys().keySet());
+    }
+    for (int l = 0; l < plan.localRegions(); l++) {
+      Region local = plan.localRegion(l);
+      if (!local.device().isHost()) {
+        text.append("; ").append(local).append(" is bound to ").append(local.remoteKeys());
+        local.registration().failures().forEach(failure -> text.append("; ").append(failure));
+      }
     }
     return text.toString();
   }

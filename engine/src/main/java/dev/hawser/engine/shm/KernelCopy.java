@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.ProcFiles;
 import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.Processes;
 import java.lang.foreign.Arena;

@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.MappedCalls;
+import dev.hawser.engine.mapped.ProcFiles;
 import dev.hawser.memory.ffi.Errno;
 
 /**
@@ -32,7 +34,7 @@ final class PtracePermission {
       return;
     }
     permitted = permitted == 0 ? pid : ANYBODY;
-    int errno = ShmCalls.allowPtrace(permitted);
+    int errno = MappedCalls.allowPtrace(permitted);
     if (errno != 0) {
       LOG.log(
           System.Logger.Level.WARNING,

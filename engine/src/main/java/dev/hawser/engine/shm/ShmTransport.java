@@ -5,6 +5,19 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.Command.Refusal;
+import dev.hawser.engine.mapped.Host;
+import dev.hawser.engine.mapped.InitiatorConnection;
+import dev.hawser.engine.mapped.InitiatorSetup;
+import dev.hawser.engine.mapped.MappedConnection;
+import dev.hawser.engine.mapped.PathAnswer;
+import dev.hawser.engine.mapped.PathEnds;
+import dev.hawser.engine.mapped.PathMaker;
+import dev.hawser.engine.mapped.PathOffer;
+import dev.hawser.engine.mapped.Populator;
+import dev.hawser.engine.mapped.ProcessIdentity;
+import dev.hawser.engine.mapped.TargetConnection;
+import dev.hawser.engine.mapped.TargetSetup;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.PathSetup;
@@ -14,6 +27,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.memory.HostDeviceOps;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.RegionBinder;
@@ -27,9 +41,10 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Shared memory between the processes of one host. */
-final class ShmTransport implements Transport {
+final class ShmTransport implements Transport, PathMaker {
   static final String NAME = "shm";
 
   /** Above any NIC. */
@@ -38,7 +53,7 @@ final class ShmTransport implements Transport {
   private static final int PREFERRED_CHUNK_BYTES = 4 << 20;
   private static final int MAX_DESCRIPTION_BYTES = 4096;
   private static final TransportTraits TRAITS =
-      new TransportTraits(true, true, ShmConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1);
+      new TransportTraits(true, true, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1);
 
   private final Host host;
   private final MemoryRegistry registry;
@@ -121,7 +136,7 @@ final class ShmTransport implements Transport {
     if (reach(peerDescription) instanceof Reachability.Unreachable(String reason)) {
       throw new PathSetupException(reason);
     }
-    return new InitiatorSetup(host, key, kernelCopies, populator);
+    return new InitiatorSetup(this, key);
   }
 
   @Override
@@ -129,22 +144,63 @@ final class ShmTransport implements Transport {
     return TargetSetup.accept(this, key, PathOffer.decode(offer));
   }
 
-  Host host() {
+  @Override
+  public Host host() {
     return host;
   }
 
-  void permit(int pid) {
+  @Override
+  public void permit(int pid) {
     permission.permit(pid);
   }
 
-  PathAnswer answer(int bellFd) {
+  @Override
+  public PathAnswer answer(int bellFd) {
     return new PathAnswer(host.self(), bellFd, probe.address(), probeValue, kernelCopies);
   }
 
-  Connection connected(PathEnds ends) {
-    TargetConnection connection = new TargetConnection(ends, registry, kernelCopies, targets::remove);
+  /** Tries what every later copy needs, on a word whose value the target told us. */
+  @Override
+  public void verify(PathAnswer answer) {
+    if (!kernelCopies || !answer.kernelCopies()) {
+      return;
+    }
+    int pid = answer.identity().pid();
+    try (KernelCopy kernel = new KernelCopy(pid);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment word = arena.allocate(ValueLayout.JAVA_LONG);
+      kernel.add(word.address(), answer.probeAddress(), Long.BYTES);
+      int errno = kernel.run(false);
+      if (errno != 0) {
+        throw new PathSetupException(
+            KernelCopy.explain(errno, pid, host.proc())
+                + "; or set shm.kernel-copy to false on both sides, and shm serves only memory that a registry allocated");
+      }
+      if (word.get(ValueLayout.JAVA_LONG, 0) != answer.probeValue()) {
+        throw new PathSetupException("process " + pid + " is not the target: its memory holds something else");
+      }
+    }
+  }
+
+  @Override
+  public Connection initiator(PathEnds ends) {
+    return new InitiatorConnection(
+        ends, host.proc(), populator,
+        regions -> new HostMover(regions, HostDeviceOps.INSTANCE, ends.peer(), host.proc()));
+  }
+
+  @Override
+  public Connection target(PathEnds ends) {
+    TargetConnection connection = new TargetConnection(ends, registry, this::refusal, targets::remove);
     targets.add(connection);
     return connection;
+  }
+
+  private @Nullable Refusal refusal(Region region) {
+    if (!region.device().isHost() || region.access().mask() == 0) {
+      return Refusal.NOT_PERMITTED;
+    }
+    return region.backing().isEmpty() && !kernelCopies ? Refusal.NOT_MAPPABLE : null;
   }
 
   @Override

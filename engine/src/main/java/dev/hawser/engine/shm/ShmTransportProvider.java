@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.Host;
+import dev.hawser.engine.mapped.PathSegment;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.memory.ffi.MissingNativeException;
@@ -38,7 +40,7 @@ public final class ShmTransportProvider implements TransportProvider {
   public Outcome create(TransportContext context) {
     try {
       ShmSettings settings = ShmSettings.of(context.settings());
-      Host host = Host.probe();
+      Host host = Host.probe(KernelCopy.worksHere());
       PathSegment.probe();
       return new Outcome.Present(new ShmTransport(host, context, settings));
     } catch (IllegalArgumentException | IOException | NativeCallException | MissingNativeException e) {

@@ -12,7 +12,7 @@
  *
  * The initiator's thread stores into the target's memory, so the target cannot stop it: it can only ask. Each side has a
  * word in the shared segment: the target's says OPEN or CLOSED, the initiator's OPEN or RELEASED. The initiator looks at
- * the target's word before every slice of a copy (at most {@code DataMover.SLICE_BYTES}) and sets its own to RELEASED
+ * the target's word before every slice of a copy (at most {@code HostMover.SLICE_BYTES}) and sets its own to RELEASED
  * once it will never store again. The target's memory stays quarantined until that word is set or the initiator's process
  * is dead as its pidfd tells.
  *

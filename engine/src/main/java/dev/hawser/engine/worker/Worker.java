@@ -39,6 +39,15 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   /** How long a waiting caller works itself before it leaves the wait to the thread. */
   private static final long CALLER_NANOS = 100_000;
 
+  /** How long it tries to take the thread's place: parking, and being woken, would take longer. */
+  private static final long ENTER_NANOS = 20_000;
+
+  /**
+   * How long altogether, while something has to be polled for: a hand-over would cost two wake-ups, and save nothing, since the
+   * thread would poll as well.
+   */
+  private static final long POLLING_CALLER_NANOS = 20_000_000;
+
   /** How long the thread leaves the links to a caller that comes again and again. */
   private static final long LINGER_NANOS = 500_000;
 
@@ -234,14 +243,17 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   @Override
   public boolean runUntil(BooleanSupplier condition, long deadlineNanos) {
-    if (!tryEnter()) {
+    if (!enterSoon(condition)) {
+      // It parks now: the thread must not leave the links to it.
+      lastCaller = System.nanoTime() - LINGER_NANOS;
       return condition.getAsBoolean();
     }
     boolean held = false;
     boolean more = true;
     try {
       long start = System.nanoTime();
-      long until = deadlineNanos - start < CALLER_NANOS ? deadlineNanos : start + CALLER_NANOS;
+      long until = earlier(deadlineNanos, start + CALLER_NANOS);
+      long longest = earlier(deadlineNanos, start + POLLING_CALLER_NANOS);
       long now = start;
       do {
         lastCaller = now;
@@ -250,6 +262,9 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         }
         held = condition.getAsBoolean();
         now = System.nanoTime();
+        if (!held && now - until >= 0 && now - longest < 0 && !arm()) {
+          until = earlier(longest, now + CALLER_NANOS);
+        }
       } while (!held && !stopping && now - until < 0);
       boolean unfinished = !held || isBusy();
       lastCaller = unfinished ? now - LINGER_NANOS : now;
@@ -258,6 +273,22 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       leave(more);
     }
     return held;
+  }
+
+  /** Takes the token as soon as whoever has it lets go of it between two rounds; false if it does not, or need not be. */
+  private boolean enterSoon(BooleanSupplier condition) {
+    long start = System.nanoTime();
+    while (!tryEnter()) {
+      if (condition.getAsBoolean() || stopping || System.nanoTime() - start >= ENTER_NANOS) {
+        return false;
+      }
+      Thread.onSpinWait();
+    }
+    return true;
+  }
+
+  private static long earlier(long one, long other) {
+    return one - other < 0 ? one : other;
   }
 
   private boolean isBusy() {

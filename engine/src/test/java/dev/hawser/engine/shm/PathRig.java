@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.InitiatorConnection;
+import dev.hawser.engine.mapped.TargetConnection;
 import dev.hawser.engine.net.Sockets;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.DataRequest.Op;
@@ -15,6 +17,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.testkit.TestStream;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;

@@ -7,6 +7,10 @@ package dev.hawser.engine.shm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.hawser.engine.mapped.Bell;
+import dev.hawser.engine.mapped.PathSegment;
+import dev.hawser.engine.mapped.RecordReader;
+import dev.hawser.engine.mapped.RecordWriter;
 import dev.hawser.engine.net.Sockets;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.DataRequest.Op;

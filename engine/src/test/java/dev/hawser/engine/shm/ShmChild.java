@@ -19,6 +19,7 @@ import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TestStream;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;

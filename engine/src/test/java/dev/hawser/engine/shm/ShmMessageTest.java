@@ -8,6 +8,10 @@ package dev.hawser.engine.shm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.engine.mapped.Command;
+import dev.hawser.engine.mapped.CommandRing;
+import dev.hawser.engine.mapped.PathSegment;
+import dev.hawser.engine.mapped.RecordWriter;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;

@@ -8,6 +8,8 @@ package dev.hawser.engine.shm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.hawser.engine.mapped.ProcessIdentity;
+import dev.hawser.engine.mapped.TargetConnection;
 import dev.hawser.engine.net.InetEndpoint;
 import dev.hawser.engine.net.Sockets;
 import dev.hawser.engine.spi.Connection;
@@ -19,6 +21,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TestStream;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -296,7 +299,7 @@ class ShmProcessesTest {
       Wire.send(fd, Wire.encode(mapped));
       Wire.send(fd, Wire.encode(foreign));
       connection = (TargetConnection) setup.connect(offer, new TestStream(fd));
-      long enough = connection.progress() + 4 * BYTES / DataMover.SLICE_BYTES;
+      long enough = connection.progress() + 4 * BYTES / HostMover.SLICE_BYTES;
       awaitPolling("the child writes", () -> connection.progress() > enough);
       assertThat(mapped.uses()).isEqualTo(1);
       assertThat(foreign.uses()).isEqualTo(1);

@@ -8,6 +8,12 @@ package dev.hawser.engine.shm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.engine.mapped.Host;
+import dev.hawser.engine.mapped.PathAnswer;
+import dev.hawser.engine.mapped.PathOffer;
+import dev.hawser.engine.mapped.ProcFiles;
+import dev.hawser.engine.mapped.ProcessIdentity;
+import dev.hawser.engine.mapped.TargetConnection;
 import dev.hawser.engine.net.Sockets;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathKey;
@@ -17,6 +23,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TestStream;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
@@ -252,7 +259,7 @@ class ShmSetupTest {
     Files.createDirectories(root.resolve("sys/kernel/random"));
     Files.writeString(root.resolve("sys/kernel/random/boot_id"), "boot\n");
     proc(root, 8, "pid:[1]", "user:[1]", 200);
-    Host host = Host.probe(root, 7);
+    Host host = Host.probe(root, 7, true);
     ProcessIdentity peer = new ProcessIdentity("boot", "pid:[1]", "user:[1]", "", 8, 200, 0, true);
     assertThat(host.obstacle(peer)).isEmpty();
     Files.delete(root.resolve("8/ns/pid"));
@@ -264,7 +271,7 @@ class ShmSetupTest {
 
     Files.delete(root.resolve("self"));
     Files.createSymbolicLink(root.resolve("self"), Path.of("70"));
-    assertThatThrownBy(() -> Host.probe(root, 7))
+    assertThatThrownBy(() -> Host.probe(root, 7, true))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("another pid namespace");
   }

@@ -20,13 +20,27 @@ import org.jspecify.annotations.Nullable;
 public final class Gpu {
   private final GpuDriver driver;
   private final int ordinal;
+  private final DriverGate gate;
+
+  private final TableMemory tables = new TableMemory(this);
 
   private volatile @Nullable GpuProperties properties;
   private @Nullable GpuKernels kernels; // guarded by this
 
-  Gpu(GpuDriver driver, int ordinal) {
+  Gpu(GpuDriver driver, int ordinal, DriverGate gate) {
     this.driver = driver;
     this.ordinal = ordinal;
+    this.gate = gate;
+  }
+
+  /** What threads pass that must not block in the driver. */
+  public DriverGate gate() {
+    return gate;
+  }
+
+  /** Makes a call that holds up all others, with this device current. */
+  void runAlone(Consumer<GpuDriver> call) {
+    gate.hold(() -> run(call));
   }
 
   /** Its driver. */
@@ -134,7 +148,7 @@ public final class Gpu {
 
   /** Pins host memory that is allocated already: whole pages, or the driver may refuse. */
   public HostPin pin(long address, long bytes) {
-    run(d -> d.pinHost(address, bytes));
+    runAlone(d -> d.pinHost(address, bytes));
     return new HostPin(this, address);
   }
 
@@ -183,6 +197,21 @@ public final class Gpu {
     }
     run(d -> d.enablePeer(ordinal, peer.ordinal));
     return true;
+  }
+
+  /** Memory for tables that are kept. */
+  TableMemory tables() {
+    return tables;
+  }
+
+  /** Whether batches could be kept that were not, for want of memory for their tables: see {@link #growTables}. */
+  public boolean isShortOfTables() {
+    return tables.isShort();
+  }
+
+  /** Allocates memory for more tables, which stays allocated. Takes time. */
+  public void growTables() {
+    tables.grow();
   }
 
   /** The kernels, loaded on the first call. */

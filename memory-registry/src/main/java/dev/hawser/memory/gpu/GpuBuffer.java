@@ -39,7 +39,7 @@ public final class GpuBuffer implements AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      gpu.run(
+      gpu.runAlone(
           driver -> {
             if (host) {
               driver.freeHost(address);

@@ -21,15 +21,20 @@ public final class GpuCopyPlan implements AutoCloseable {
   private final Gpu gpu;
   private final long totalBytes;
   private final List<Step> steps;
-  private final List<GpuBuffer> tables;
+  private final Runnable release;
   private final long[] large; // local address, remote address, bytes of each piece for the copy engine
 
-  private GpuCopyPlan(Gpu gpu, long totalBytes, List<Step> steps, List<GpuBuffer> tables, long[] large) {
+  /**
+   * A plan.
+   *
+   * @param release gives the tables back
+   */
+  GpuCopyPlan(Gpu gpu, long totalBytes, List<Step> steps, long[] large, Runnable release) {
     this.gpu = gpu;
     this.totalBytes = totalBytes;
     this.steps = steps;
-    this.tables = tables;
     this.large = large;
+    this.release = release;
   }
 
   /** Its device. */
@@ -53,7 +58,7 @@ public final class GpuCopyPlan implements AutoCloseable {
   /** Gives the tables back. No copy by it may be under way. */
   @Override
   public void close() {
-    tables.forEach(GpuBuffer::close);
+    release.run();
   }
 
   /** Collects a plan. */
@@ -82,7 +87,11 @@ public final class GpuCopyPlan implements AutoCloseable {
         batch.submit();
         built = true;
         return new GpuCopyPlan(
-            stream.gpu(), pairs.totalBytes(), List.copyOf(steps), List.copyOf(tables), Arrays.copyOf(large, largeEnd));
+            stream.gpu(),
+            pairs.totalBytes(),
+            List.copyOf(steps),
+            Arrays.copyOf(large, largeEnd),
+            () -> tables.forEach(GpuBuffer::close));
       } finally {
         if (!built) {
           tables.forEach(GpuBuffer::close);

@@ -60,6 +60,8 @@ public final class GpuDeviceOps implements DeviceOps {
   private final CopyBatch batch = new CopyBatch(new Launches());
   private @Nullable GpuBuffer bounce;
   private CopyDirection batchDirection = CopyDirection.LOCAL_TO_REMOTE;
+  private long batchEngineBytes = ENGINE_BYTES;
+  private @Nullable CopyRecorder recorder;
   private PointerInfo pinned = PointerInfo.UNKNOWN; // the host memory that was found pinned last
   private boolean closed;
 
@@ -138,7 +140,7 @@ public final class GpuDeviceOps implements DeviceOps {
     BlockPairs pairs = cursor.pairs();
     boolean hostSide = pairs.localDevice().isHost() || pairs.remoteDevice().isHost();
     long engineBytes = hostSide ? HOST_ENGINE_BYTES : ENGINE_BYTES;
-    begin(direction);
+    begin(direction, hostSide);
     long left = bytes;
     while (left > 0 && cursor.nextRow(left)) {
       int pieces = cursor.pieces();
@@ -190,20 +192,53 @@ public final class GpuDeviceOps implements DeviceOps {
     return true;
   }
 
+  /** Whether the next batch can be submitted without waiting for one before it, unless it needs several tables. */
+  public boolean hasRoom() {
+    return ring.isFree();
+  }
+
   /** Begins a batch of pieces, for {@link #add}, to be copied in one direction. Nothing else may come before {@link #submit}. */
   public void begin(CopyDirection direction) {
+    begin(direction, false);
+  }
+
+  /**
+   * As {@link #begin(CopyDirection)}.
+   *
+   * @param hostSide whether one side is memory of the host, which copy engines reach faster than kernels do
+   */
+  public void begin(CopyDirection direction, boolean hostSide) {
     batch.clear();
+    recorder = null;
+    batchEngineBytes = hostSide ? HOST_ENGINE_BYTES : ENGINE_BYTES;
     batchDirection = direction;
     pinned = PointerInfo.UNKNOWN; // what was pinned then may be gone now
   }
 
   /** Adds a piece to the batch: at least one byte, which kernels can reach on both sides. Pieces must not overlap. */
   public void add(long local, long remote, long bytes) {
-    if (bytes >= ENGINE_BYTES) {
-      copyOne(local, remote, bytes);
+    CopyRecorder keeper = recorder;
+    if (keeper != null) {
+      keeper.piece(bytes);
+    }
+    if (bytes >= batchEngineBytes) {
+      copyLarge(local, remote, bytes);
       return;
     }
     batch.add(local, remote, bytes);
+  }
+
+  /** The batch that was begun will be made again: {@link #submit} gives what that takes. */
+  public void keep() {
+    recorder = new CopyRecorder(gpu);
+  }
+
+  private void copyLarge(long local, long remote, long bytes) {
+    CopyRecorder keeper = recorder;
+    if (keeper != null) {
+      keeper.large(local, remote, bytes);
+    }
+    copyOne(local, remote, bytes);
   }
 
   private void copyOne(long local, long remote, long bytes) {
@@ -211,9 +246,17 @@ public final class GpuDeviceOps implements DeviceOps {
     stream.copy(toRemote ? local : remote, toRemote ? remote : local, bytes);
   }
 
-  /** Puts what the batch still holds on the stream. */
-  public void submit() {
+  /**
+   * Puts what the batch still holds on the stream.
+   *
+   * @return what makes the same copies again on a stream of this device, if that was {@linkplain #keep asked for}; null also
+   *     if there is no memory for its tables, see {@link Gpu#isShortOfTables}. Close it when no copy by it is under way
+   */
+  public @Nullable GpuCopyPlan submit() {
     batch.submit();
+    CopyRecorder keeper = recorder;
+    recorder = null;
+    return keeper == null ? null : keeper.finish();
   }
 
   /** Puts the tables of a batch on the stream. */
@@ -225,13 +268,16 @@ public final class GpuDeviceOps implements DeviceOps {
 
     @Override
     public void launch(CopyLaunch launch) {
-      launchCopy(launch, ring.publish(launch.tableBytes), batchDirection, 0, 0);
+      CopyRecorder keeper = recorder;
+      long kept = keeper == null ? 0 : keeper.keep(launch);
+      long table = kept == 0 ? ring.publish(launch.tableBytes) : ring.publishAt(kept, launch.tableBytes);
+      launchCopy(launch, table, batchDirection, 0, 0);
       ring.launched();
     }
 
     @Override
     public void copy(long local, long remote, long bytes) {
-      copyOne(local, remote, bytes);
+      copyLarge(local, remote, bytes);
     }
   }
 

@@ -27,9 +27,10 @@ public final class GpuMemory implements DeviceMemory {
 
   /** The devices that {@code driver} shows now. */
   public static GpuMemory of(GpuDriver driver) {
+    DriverGate gate = new DriverGate();
     List<Gpu> gpus = new ArrayList<>();
     for (int ordinal = 0; ordinal < driver.deviceCount(); ordinal++) {
-      gpus.add(new Gpu(driver, ordinal));
+      gpus.add(new Gpu(driver, ordinal, gate));
     }
     return new GpuMemory(driver, List.copyOf(gpus));
   }
@@ -105,7 +106,7 @@ public final class GpuMemory implements DeviceMemory {
 
   @Override
   public void free(Device device, long address) {
-    gpu(device).run(d -> d.free(address));
+    gpu(device).runAlone(d -> d.free(address));
   }
 
   @Override

@@ -20,7 +20,7 @@ public final class HostPin implements AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      gpu.run(driver -> driver.unpinHost(address));
+      gpu.runAlone(driver -> driver.unpinHost(address));
     }
   }
 }

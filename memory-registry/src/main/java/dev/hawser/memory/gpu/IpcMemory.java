@@ -29,7 +29,7 @@ public final class IpcMemory implements AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      gpu.run(driver -> driver.closeMemory(address));
+      gpu.runAlone(driver -> driver.closeMemory(address));
     }
   }
 }

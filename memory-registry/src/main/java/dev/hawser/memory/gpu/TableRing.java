@@ -40,6 +40,12 @@ final class TableRing implements AutoCloseable {
     }
   }
 
+  /** Whether {@link #take} would not wait. */
+  boolean isFree() {
+    int next = (slot + 1) % SLOTS;
+    return !used[next] || done[next].isDone();
+  }
+
   /** Waits for the next slot and gives its address on the host, to be written. */
   long take() {
     slot = (slot + 1) % SLOTS;
@@ -60,6 +66,12 @@ final class TableRing implements AutoCloseable {
     long offset = (long) slot * CopyBatch.TABLE_BYTES;
     stream.copy(host.address() + offset, device.address() + offset, bytes);
     return device.address() + offset;
+  }
+
+  /** As {@link #publish}, at an address of the device where the table stays. */
+  long publishAt(long address, long bytes) {
+    stream.copy(host.address() + (long) slot * CopyBatch.TABLE_BYTES, address, bytes);
+    return address;
   }
 
   /** Marks the slot as used by what was put on the stream since. */

@@ -38,6 +38,7 @@ public final class FakeGpu {
   static final int NOT_PINNED = 713;
 
   static final MemorySegment ALL = everything();
+  private static final int EVENT_BYTES = 4096;
   private static final int HANDLE_MAGIC = 0x48575246;
 
   /** How an allocation was made, which decides who may open it. */
@@ -79,6 +80,11 @@ public final class FakeGpu {
   private long nextHandle = 0x1000;
   private int lost; // the result of every call once the device is lost
   private boolean held;
+  private boolean background;
+  private boolean working;
+  private String blocked = "";
+  private int waiting;
+  private final List<Long> destroyedEvents = new ArrayList<>();
 
   private static final class Fault {
     final String function;
@@ -118,6 +124,22 @@ public final class FakeGpu {
   /** Lets the function fail once, after so many calls that do not. */
   public synchronized void fail(String function, int result, int after) {
     faults.add(new Fault(function, result, after));
+  }
+
+  /** Lets every call of the function wait, as those of a driver do while its device hangs, until {@link #unblock}. */
+  public synchronized void block(String function) {
+    blocked = function;
+  }
+
+  /** Lets what waits go on. */
+  public synchronized void unblock() {
+    blocked = "";
+    notifyAll();
+  }
+
+  /** Whether a call waits. */
+  public synchronized boolean isAnyBlocked() {
+    return waiting > 0;
   }
 
   /** How often a function was called. */
@@ -161,6 +183,7 @@ public final class FakeGpu {
   /** Counts a call; the result that was ordered for it, or that of a lost device, else 0. */
   synchronized int begin(String function) {
     counts.merge(function, 1, Integer::sum);
+    waitWhileBlocked(function);
     for (Fault fault : faults) {
       if (fault.function.equals(function) && fault.after-- == 0) {
         faults.remove(fault);
@@ -168,6 +191,19 @@ public final class FakeGpu {
       }
     }
     return lost;
+  }
+
+  private synchronized void waitWhileBlocked(String function) {
+    waiting++;
+    try {
+      while (blocked.equals(function)) {
+        wait();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      waiting--;
+    }
   }
 
   // ------------------------------------------------------------------------------------------------ memory
@@ -192,6 +228,7 @@ public final class FakeGpu {
     if (allocation == null || allocation.fd() < 0) {
       return INVALID_VALUE;
     }
+    awaitPiece();
     allocations.remove(address);
     PageMappings.unmap(address, allocation.bytes());
     FileDescriptors.close(allocation.fd());
@@ -295,6 +332,7 @@ public final class FakeGpu {
     if (bytes == null) {
       return INVALID_VALUE;
     }
+    awaitPiece();
     PageMappings.unmap(address, bytes);
     return SUCCESS;
   }
@@ -317,7 +355,9 @@ public final class FakeGpu {
     if (stream == null) {
       return INVALID_HANDLE;
     }
-    pump();
+    if (!background) {
+      pump();
+    }
     return lost != 0 ? lost : stream.work.isEmpty() ? SUCCESS : NOT_READY;
   }
 
@@ -328,21 +368,101 @@ public final class FakeGpu {
       return INVALID_HANDLE;
     }
     stream.work.add(work);
-    pump();
+    if (background) {
+      notifyAll();
+    } else {
+      pump();
+    }
     return lost;
   }
 
   private void pump() {
-    boolean moved = !held;
+    boolean moved = true;
     while (moved) {
-      moved = false;
-      for (Stream stream : streams.values()) {
-        BooleanSupplier first = stream.work.peek();
-        if (first != null && first.getAsBoolean()) {
-          stream.work.remove();
-          moved = true;
+      moved = step();
+    }
+  }
+
+  /** Lets each stream do one piece of work; false if there was none that could be done. */
+  private boolean step() {
+    boolean moved = false;
+    for (Stream stream : streams.values()) {
+      BooleanSupplier first = held ? null : stream.work.peek();
+      if (first != null && first.getAsBoolean()) {
+        stream.work.remove();
+        moved = true;
+      }
+    }
+    tidy();
+    return moved;
+  }
+
+  /** Unmaps events that were destroyed, once no work looks at them any more. */
+  private void tidy() {
+    if (streams.values().stream().allMatch(stream -> stream.work.isEmpty())) {
+      destroyedEvents.forEach(event -> PageMappings.unmap(event, EVENT_BYTES));
+      destroyedEvents.clear();
+    }
+  }
+
+  /** Lets a thread of its own do the work from now on, so that it goes on while others wait, as on a device. */
+  public FakeGpu workInBackground() {
+    synchronized (this) {
+      background = true;
+    }
+    Thread.ofPlatform().daemon().name("fake-gpu").start(this::workOn);
+    return this;
+  }
+
+  private void workOn() {
+    try {
+      while (true) {
+        boolean moved = false;
+        for (Stream stream : all()) {
+          moved |= workOn(stream);
+        }
+        synchronized (this) {
+          if (!moved) {
+            tidy();
+            wait(1); // what a stream waits for may be written by other processes
+          }
         }
       }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private synchronized List<Stream> all() {
+    return new ArrayList<>(streams.values());
+  }
+
+  /** Does one piece of work, while calls of the driver go on; false if there was none that could be done. */
+  private boolean workOn(Stream stream) {
+    BooleanSupplier first;
+    synchronized (this) {
+      first = held ? null : stream.work.peek();
+      working = first != null;
+    }
+    boolean done = first != null && first.getAsBoolean();
+    synchronized (this) {
+      if (done) {
+        stream.work.remove();
+      }
+      working = false;
+      notifyAll();
+    }
+    return done;
+  }
+
+  /** Memory goes only between two pieces of work; a real device would be waited for altogether. */
+  private void awaitPiece() {
+    try {
+      while (working) {
+        wait();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
@@ -361,7 +481,8 @@ public final class FakeGpu {
     if (fd == null) {
       return INVALID_HANDLE;
     }
-    // Work that still waits for it may look at it: only the name goes.
+    // Work that still waits for it may look at it: only the name goes now.
+    destroyedEvents.add(event);
     if (fd >= 0) {
       FileDescriptors.close(fd);
     }
@@ -403,7 +524,9 @@ public final class FakeGpu {
     if (!events.containsKey(event)) {
       return INVALID_HANDLE;
     }
-    pump();
+    if (!background) {
+      pump();
+    }
     return lost != 0 ? lost : ALL.get(JAVA_LONG, event + 8) >= ALL.get(JAVA_LONG, event) ? SUCCESS : NOT_READY;
   }
 

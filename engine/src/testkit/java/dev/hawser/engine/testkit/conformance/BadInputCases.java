@@ -301,7 +301,7 @@ interface BadInputCases extends Cases {
   default void refusesSettingsThatCannotBe() throws IOException {
     AgentSetup setup = AgentSetup.of(fixture(), "wrong");
     Inbox inbox = new Inbox();
-    try (MemoryRegistry registry = MemoryRegistry.create();
+    try (MemoryRegistry registry = fixture().registry().build();
         ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       assertThatThrownBy(() -> Engine.start(setup.config(List.of("pigeon")), registry, inbox))
           .isInstanceOf(EngineException.class)

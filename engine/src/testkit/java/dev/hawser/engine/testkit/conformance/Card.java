@@ -42,6 +42,7 @@ record Card(PeerDescription peer, RemoteRegion region) {
       out.writeInt(region.id());
       out.writeLong(region.address());
       out.writeLong(region.length());
+      out.writeUTF(region.device().toString());
       out.writeInt(region.access().mask());
       write(out, region.keys());
     } catch (IOException e) {
@@ -63,7 +64,8 @@ record Card(PeerDescription peer, RemoteRegion region) {
       return new Card(
           peer,
           new RemoteRegion(
-              in.readInt(), in.readLong(), in.readLong(), Device.HOST, new Access(in.readInt()), read(in)));
+              in.readInt(), in.readLong(), in.readLong(), Device.parse(in.readUTF()), new Access(in.readInt()),
+              read(in)));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

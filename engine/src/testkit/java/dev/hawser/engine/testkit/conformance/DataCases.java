@@ -223,7 +223,7 @@ interface DataCases extends Cases {
     try (Arena arena = Arena.ofShared();
         Memory local = pair().local(64 * KIB);
         Region far = reserve(arena, size)) {
-      MemorySegment memory = far.segment();
+      MemorySegment memory = fixture().bytes(far);
       for (long offset : offsets) {
         local.paint(seed());
         TransferPlan plan =

@@ -13,6 +13,7 @@ import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -29,6 +30,16 @@ public interface Fixture {
   /** Why it cannot be tried on this host; empty if it can. The suite is then skipped, with this reason. */
   default Optional<String> obstacle() {
     return Optional.empty();
+  }
+
+  /** What every registry is made with. */
+  default MemoryRegistry.Builder registry() {
+    return MemoryRegistry.builder();
+  }
+
+  /** The bytes of a region, as this process can look at them. */
+  default MemorySegment bytes(Region region) {
+    return region.segment();
   }
 
   /** Where each engine listens. */
@@ -87,7 +98,8 @@ public interface Fixture {
   }
 
   /**
-   * Registers new memory of the kind that is tried, which the host can address.
+   * Registers new memory of the kind that is tried, whose {@link #bytes} the host can look at. What peers may not reach is the
+   * initiator's, all else the target's.
    *
    * @param arena lives longer than the region
    */

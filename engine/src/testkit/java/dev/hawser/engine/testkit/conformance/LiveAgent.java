@@ -27,7 +27,7 @@ final class LiveAgent implements AutoCloseable {
 
   static LiveAgent start(AgentSetup setup) {
     // Exact ranges: what a peer may reach ends where its region ends, also where hardware checks it.
-    return new LiveAgent(setup, MemoryRegistry.builder().exactRanges(true).build(), true);
+    return new LiveAgent(setup, setup.fixture().registry().exactRanges(true).build(), true);
   }
 
   /** Over a registry that outlives it. */

@@ -10,7 +10,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
-import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.RemoteKey;
@@ -38,7 +37,7 @@ final class Memory implements AutoCloseable {
   Memory(Fixture fixture, MemoryRegistry registry, long length, Access access) {
     this.registry = registry;
     this.region = fixture.register(registry, arena, length, access);
-    this.bytes = region.segment();
+    this.bytes = fixture.bytes(region);
     this.image = arena.allocate(length, Long.BYTES);
     MemorySegment.copy(bytes, 0, image, 0, length);
   }
@@ -89,7 +88,7 @@ final class Memory implements AutoCloseable {
 
   /** A second region over a part of it; the caller closes it first. */
   Region part(long offset, long length, Access access) {
-    return registry.register(address() + offset, length, Device.HOST, access);
+    return registry.register(address() + offset, length, region.device(), access);
   }
 
   boolean contains(long address, long length) {

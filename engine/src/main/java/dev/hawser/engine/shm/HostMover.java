@@ -1,0 +1,163 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.shm;
+
+import dev.hawser.engine.mapped.Mover;
+import dev.hawser.engine.mapped.PeerMapping;
+import dev.hawser.engine.mapped.PeerProcess;
+import dev.hawser.engine.mapped.PeerRegion;
+import dev.hawser.engine.mapped.PeerRegions;
+import dev.hawser.engine.mapped.ProcFiles;
+import dev.hawser.engine.mapped.RequestJudge;
+import dev.hawser.engine.mapped.Verdict;
+import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.spi.SegmentCursor;
+import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.memory.DeviceOps;
+import dev.hawser.memory.ffi.Errno;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves the bytes of requests, slice by slice, on the caller's thread. Owner thread only; allocates nothing in
+ * steady state.
+ */
+final class HostMover implements Mover {
+  /** The most bytes that are moved between two looks at the target's word: some 200 µs. Smaller ones miss the copy that
+   * streams past the cache. */
+  static final long SLICE_BYTES = 4 << 20;
+
+  /** The most segments of a slice. */
+  static final int SLICE_SEGMENTS = 1024;
+
+  private static final int POPULATED_BLOCKS = 4;
+
+  /** Requests up to this size are moved on the caller's thread at once. */
+  static final long AT_ONCE_BYTES = 64 << 10;
+
+  private final PeerRegions regions;
+  private final RequestJudge judge;
+  private final PeerProcess peer;
+  private final ProcFiles proc;
+  private boolean closed;
+  private final DeviceOps host;
+  private final KernelCopy kernel;
+  private final SegmentCursor cursor = new SegmentCursor();
+
+  // The region met last.
+  private @Nullable RemoteRegion lastRemote;
+  private @Nullable PeerRegion lastPeer;
+
+  private @Nullable PathFault fault;
+
+  HostMover(PeerRegions regions, DeviceOps host, PeerProcess peer, ProcFiles proc) {
+    this.regions = regions;
+    this.judge = new RequestJudge(regions, region -> region.device().isHost());
+    this.host = host;
+    this.peer = peer;
+    this.proc = proc;
+    this.kernel = new KernelCopy(peer.pid());
+  }
+
+  @Override
+  public Verdict judge(Op op, TransferPlan plan, long position, long length) {
+    lastRemote = null;
+    return judge.judge(op, plan, position, length);
+  }
+
+  @Override
+  public boolean movesAtOnce(long bytes) {
+    return bytes <= AT_ONCE_BYTES;
+  }
+
+  @Override
+  public long sliceBytes() {
+    return SLICE_BYTES;
+  }
+
+  @Override
+  public long move(Op op, TransferPlan plan, long position, long length) {
+    try {
+      return slice(op == Op.WRITE, plan, position, length);
+    } catch (InternalError e) {
+      // How the JVM reports SIGBUS.
+      fault =
+          new PathFault(
+              PathFault.Kind.WORK_ERROR,
+              "registered memory is not there any more: a file behind it was truncated, here or in " + peer);
+      return -1;
+    }
+  }
+
+  @SuppressWarnings("ReferenceEquality") // the very object that was met last; comparing its parts would cost more
+  private long slice(boolean write, TransferPlan plan, long position, long length) {
+    cursor.start(plan, position, Math.min(length, SLICE_BYTES));
+    long moved = 0;
+    int populated = 0;
+    for (int segments = 0; segments < SLICE_SEGMENTS && populated < POPULATED_BLOCKS && cursor.next(); segments++) {
+      RemoteRegion remote = cursor.remoteRegion();
+      PeerRegion region = lastPeer;
+      if (remote != lastRemote || region == null) {
+        region = regions.get(remote.id());
+        lastPeer = region;
+        lastRemote = remote;
+      }
+      long bytes = cursor.length();
+      long here = cursor.localAddress();
+      PeerMapping mapping = region.mapping();
+      if (mapping == null) {
+        if (kernel.isFull() && !runKernel(write)) {
+          return -1;
+        }
+        kernel.add(here, cursor.remoteAddress(), bytes);
+      } else {
+        long there = cursor.remoteAddress() + region.delta();
+        if (!mapping.isPopulated()) {
+          populated += mapping.populate(there, bytes, POPULATED_BLOCKS);
+        }
+        if (write) {
+          host.copy(here, there, bytes);
+        } else {
+          host.copy(there, here, bytes);
+        }
+      }
+      moved += bytes;
+    }
+    return kernel.isEmpty() || runKernel(write) ? moved : -1;
+  }
+
+  private boolean runKernel(boolean write) {
+    int errno = kernel.run(write);
+    if (errno == 0) {
+      return true;
+    }
+    PathFault.Kind kind =
+        switch (errno) {
+          case Errno.EPERM -> PathFault.Kind.UNREACHABLE;
+          case Errno.ESRCH -> PathFault.Kind.RESET;
+          default -> PathFault.Kind.WORK_ERROR;
+        };
+    fault = new PathFault(kind, KernelCopy.explain(errno, peer.pid(), proc));
+    return false;
+  }
+
+  @Override
+  public @Nullable PathFault fault() {
+    PathFault found = fault;
+    fault = null;
+    return found;
+  }
+
+  @Override
+  public boolean end() {
+    if (!closed) {
+      closed = true;
+      kernel.close();
+    }
+    return true;
+  }
+}
