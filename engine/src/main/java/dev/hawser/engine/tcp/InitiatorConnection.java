@@ -5,12 +5,16 @@
 
 package dev.hawser.engine.tcp;
 
+import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.BootstrapStream;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.StagingRing;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.Region;
 
 /** The end that posts requests. */
@@ -19,8 +23,8 @@ final class InitiatorConnection extends TcpConnection {
   private final ReadPlaces reads;
   private boolean lastPiece; // the READ_DATA under way ends its READ
 
-  InitiatorConnection(PathKey key, BootstrapStream stream) {
-    super(key, stream, ReadPlaces.NATIVE_BYTES);
+  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging) {
+    super(key, stream, ReadPlaces.NATIVE_BYTES, staging);
     this.reads = new ReadPlaces(extra);
   }
 
@@ -46,7 +50,22 @@ final class InitiatorConnection extends TcpConnection {
       return false;
     }
     boolean read = request.op() == DataRequest.Op.READ;
-    boolean usable = localMemoryIsUsable(request, read);
+    Device device = device(request);
+    StagingRing ring = null;
+    boolean usable = localMemoryIsUsable(request, read, device);
+    if (usable && !device.isHost()) {
+      PathStaging.State state = staging.state(device);
+      usable = state != PathStaging.State.ABSENT;
+      if (usable) {
+        if (state == PathStaging.State.WAITING || !hasRoom(staging.ring(device), read)) {
+          return false;
+        }
+        ring = staging.ring(device);
+        if (!read && !ring.tryBegin(true)) {
+          return false;
+        }
+      }
+    }
     // What cannot be done here goes out empty all the same: a sequence number is a slot.
     int carried = usable ? segments : 0;
     long length = usable ? request.length() : 0;
@@ -57,7 +76,12 @@ final class InitiatorConnection extends TcpConnection {
     int type = read && usable ? FrameLayout.READ : FrameLayout.WRITE;
     FrameLayout.writeHeader(at, type, 0, carried, request.chunk(), sequence, length, request.transfer());
     out.append(at, bytes);
-    if (usable) {
+    if (usable && ring != null) {
+      placeStaged(request, read, at + FrameLayout.HEADER_BYTES, ring, sequence);
+      if (read) {
+        reads.post(sequence, 1, length);
+      }
+    } else if (usable) {
       place(request, read, at + FrameLayout.HEADER_BYTES);
       if (read) {
         reads.post(sequence, carried, length);
@@ -83,13 +107,32 @@ final class InitiatorConnection extends TcpConnection {
     return segments;
   }
 
-  private boolean localMemoryIsUsable(DataRequest request, boolean read) {
+  /** The device of the request's local memory that is not the host's; the host if there is none. */
+  private static Device device(DataRequest request) {
+    for (int i = 0; i < request.plan().localRegions(); i++) {
+      Device device = request.plan().localRegion(i).device();
+      if (!device.isHost()) {
+        return device;
+      }
+    }
+    return Device.HOST;
+  }
+
+  private boolean hasRoom(StagingRing ring, boolean read) {
+    return ring.free() > 0 && (read ? stagedIn.hasRoom() : stagedOut.hasRoom());
+  }
+
+  private boolean localMemoryIsUsable(DataRequest request, boolean read, Device device) {
+    if (!device.isHost() && request.length() > StagingRing.SLOT_BYTES) {
+      return false;
+    }
     cursor.start(request.plan(), request.position(), request.length());
     Region checked = null;
     while (cursor.next()) {
       Region region = cursor.localRegion();
       if (region != checked) {
-        if (!region.device().isHost() || (read && !region.writable())) {
+        boolean reachable = region.device().isHost() || region.device().equals(device);
+        if (!reachable || (read && !region.writable())) {
           return false;
         }
         checked = region;
@@ -116,6 +159,47 @@ final class InitiatorConnection extends TcpConnection {
         done += n;
       }
     }
+  }
+
+  /** As {@link #place}, through a slot. */
+  private void placeStaged(DataRequest request, boolean read, long segments, StagingRing ring, long sequence) {
+    long at = segments;
+    int slot = ring.take();
+    long host = ring.address(slot);
+    if (read) {
+      stagedIn.begin(sequence, ring, slot);
+      reads.add(host, request.length());
+    }
+    cursor.start(request.plan(), request.position(), request.length());
+    while (cursor.next()) {
+      long length = cursor.length();
+      boolean onDevice = !cursor.localRegion().device().isHost();
+      FrameLayout.writeSegment(at, cursor.remoteAddress(), length, cursor.remoteRegion().id());
+      if (read) {
+        stagedIn.add(cursor.localAddress(), length, onDevice);
+      } else if (onDevice) {
+        ring.add(true, cursor.localAddress(), host, length);
+      } else {
+        RawMemory.copy(cursor.localAddress(), host, length);
+      }
+      host += length;
+      at += FrameLayout.SEGMENT_BYTES;
+    }
+    if (!read) {
+      ring.submit(true, slot);
+      out.append(ring.address(slot), request.length());
+      stagedOut.add(out, ring, slot);
+    }
+  }
+
+  @Override
+  void placed(long sequence) {
+    outstanding.end(sequence, WorkStatus.SUCCESS);
+  }
+
+  @Override
+  boolean waits(int type) {
+    return false;
   }
 
   @Override
@@ -166,7 +250,11 @@ final class InitiatorConnection extends TcpConnection {
   @Override
   void payloadCame(ConnectionEvents events) {
     if (lastPiece) {
-      outstanding.end(reads.sequence(), WorkStatus.SUCCESS);
+      if (stagedIn.isNext(reads.sequence())) {
+        stagedIn.arrived();
+      } else {
+        outstanding.end(reads.sequence(), WorkStatus.SUCCESS);
+      }
       reads.end();
     }
   }
@@ -186,6 +274,9 @@ final class InitiatorConnection extends TcpConnection {
         return;
       }
       reads.end();
+      if (stagedIn.isNext(sequence)) {
+        stagedIn.refused();
+      }
     }
     in.consume(FrameLayout.HEADER_BYTES);
     outstanding.end(sequence, status);

@@ -7,6 +7,9 @@ package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.StagingRing;
+import dev.hawser.memory.Device;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,8 @@ final class ReadService {
   private static final long AHEAD_BYTES = 2 * PIECE_BYTES;
 
   private final long segments;
+  private final PathStaging staging;
+  private final StagedOutput stagedOut;
   private final long[] sequences = new long[READS];
   private final int[] counts = new int[READS]; // segments that have not been queued
   private final long[] remaining = new long[READS];
@@ -41,9 +46,12 @@ final class ReadService {
   private long tail;
   private boolean admitted; // that READ
   private long offset; // in its first segment
+  private Device device = Device.HOST; // of that READ, if it is to be staged
 
-  ReadService(long segments) {
+  ReadService(long segments, PathStaging staging, StagedOutput stagedOut) {
     this.segments = segments;
+    this.staging = staging;
+    this.stagedOut = stagedOut;
   }
 
   private static int slot(int index) {
@@ -103,8 +111,13 @@ final class ReadService {
         }
         admitted = true;
         offset = 0;
+        device = check.device();
       }
-      queuePiece(slot, out);
+      if (device.isHost()) {
+        queuePiece(slot, out);
+      } else if (!queueStaged(slot, check, out)) {
+        return;
+      }
     }
   }
 
@@ -116,6 +129,7 @@ final class ReadService {
 
   private WorkStatus admit(int slot, RequestCheck check) {
     RegionUses held = uses(slot);
+    check.begin();
     for (int i = 0; i < counts[slot]; i++) {
       long at = segment(head + i);
       WorkStatus status =
@@ -129,35 +143,83 @@ final class ReadService {
         return status;
       }
     }
+    if (!check.device().isHost() && staging.state(check.device()) == PathStaging.State.ABSENT) {
+      return WorkStatus.REMOTE_ACCESS;
+    }
     return WorkStatus.SUCCESS;
   }
 
-  private void queuePiece(int slot, SendQueue out) {
+  private long beginPiece(int slot, SendQueue out) {
     long length = Math.min(remaining[slot], PIECE_BYTES);
-    boolean last = length == remaining[slot];
     long header = out.control(FrameLayout.HEADER_BYTES);
-    FrameLayout.writeHeader(
-        header, FrameLayout.READ_DATA, last ? FrameLayout.FLAG_LAST : 0, 0, 0, sequences[slot], length, 0);
+    int flags = length == remaining[slot] ? FrameLayout.FLAG_LAST : 0;
+    FrameLayout.writeHeader(header, FrameLayout.READ_DATA, flags, 0, 0, sequences[slot], length, 0);
     out.append(header, FrameLayout.HEADER_BYTES);
+    return length;
+  }
+
+  private void endPiece(int slot, SendQueue out, long length) {
+    remaining[slot] -= length;
+    if (remaining[slot] == 0) {
+      admitted = false;
+      endPlaces[slot] = out.tail();
+      queued++;
+    }
+  }
+
+  /** As {@link #queuePiece}, through a slot that a device fills; false if there is none now. */
+  private boolean queueStaged(int slot, RequestCheck check, SendQueue out) {
+    if (staging.state(device) != PathStaging.State.READY) {
+      return false;
+    }
+    StagingRing ring = staging.ring(device);
+    if (!stagedOut.hasRoom() || ring.free() == 0 || !ring.tryBegin(true)) {
+      return false;
+    }
+    int staged = ring.take();
+    long host = ring.address(staged);
+    long length = beginPiece(slot, out);
+    long left = length;
+    while (left > 0) {
+      long at = segment(head);
+      long n = Math.min(left, FrameLayout.segmentLength(at) - offset);
+      long from = FrameLayout.segmentAddress(at) + offset;
+      if (check.deviceOf(FrameLayout.segmentRegion(at)).isHost()) {
+        RawMemory.copy(from, host, n);
+      } else {
+        ring.add(true, from, host, n);
+      }
+      host += n;
+      left -= n;
+      advance(slot, at, n);
+    }
+    ring.submit(true, staged);
+    out.append(ring.address(staged), length);
+    stagedOut.add(out, ring, staged);
+    endPiece(slot, out, length);
+    return true;
+  }
+
+  private void advance(int slot, long at, long bytes) {
+    offset += bytes;
+    if (offset == FrameLayout.segmentLength(at)) {
+      offset = 0;
+      head++;
+      counts[slot]--;
+    }
+  }
+
+  private void queuePiece(int slot, SendQueue out) {
+    long length = beginPiece(slot, out);
     long left = length;
     while (left > 0) {
       long at = segment(head);
       long n = Math.min(left, FrameLayout.segmentLength(at) - offset);
       out.append(FrameLayout.segmentAddress(at) + offset, n);
       left -= n;
-      offset += n;
-      if (offset == FrameLayout.segmentLength(at)) {
-        offset = 0;
-        head++;
-        counts[slot]--;
-      }
+      advance(slot, at, n);
     }
-    remaining[slot] -= length;
-    if (last) {
-      admitted = false;
-      endPlaces[slot] = out.tail();
-      queued++;
-    }
+    endPiece(slot, out, length);
   }
 
   /** Gives back every use: nothing is sent any more. */

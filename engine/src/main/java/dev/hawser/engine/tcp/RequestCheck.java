@@ -6,6 +6,7 @@
 package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import org.jspecify.annotations.Nullable;
@@ -14,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class RequestCheck {
   private final MemoryRegistry registry;
   private @Nullable Region last;
+  private Device device = Device.HOST;
+  private boolean onDevice;
 
   RequestCheck(MemoryRegistry registry) {
     this.registry = registry;
@@ -36,13 +39,45 @@ final class RequestCheck {
     }
     boolean permitted =
         write ? region.access().remoteWritable() && region.writable() : region.access().remoteReadable();
-    if (!permitted || !region.contains(address, length) || !region.device().isHost()) {
+    if (!permitted || !region.contains(address, length) || !isReachable(region.device())) {
       return WorkStatus.REMOTE_ACCESS;
+    }
+    onDevice = !region.device().isHost();
+    if (onDevice) {
+      device = region.device();
     }
     if (!uses.retain(region)) {
       last = null;
       return WorkStatus.REMOTE_REGION_CLOSED;
     }
     return WorkStatus.SUCCESS;
+  }
+
+  /** Where a region lies; the host if there is none. */
+  Device deviceOf(int regionId) {
+    Region region = last;
+    if (region == null || region.id() != regionId) {
+      region = registry.byId(regionId);
+    }
+    return region == null ? Device.HOST : region.device();
+  }
+
+  /** Another request begins: its segments may lie in memory of the host and of one device. */
+  void begin() {
+    device = Device.HOST;
+  }
+
+  private boolean isReachable(Device other) {
+    return other.isHost() || device.isHost() || device.equals(other);
+  }
+
+  /** The device that some segment of the request lies on; the host if none does. */
+  Device device() {
+    return device;
+  }
+
+  /** Whether the segment that was admitted last lies on it. */
+  boolean onDevice() {
+    return onDevice;
   }
 }

@@ -27,6 +27,8 @@ final class SendQueue {
 
   private static final int IOV_MAX = 1024;
 
+  private static final long NOTHING_HELD = Long.MAX_VALUE;
+
   private final long places;
   private final long control;
   private final ByteBuffer controlView;
@@ -37,6 +39,7 @@ final class SendQueue {
   private long controlHead;
   private long controlTail;
 
+  private long heldFrom = NOTHING_HELD; // place
   private boolean blocked;
   private long sent;
   private long appended;
@@ -116,6 +119,16 @@ final class SendQueue {
     return head == tail;
   }
 
+  /** Nothing is sent from a place on, for it is not filled yet. */
+  void holdFrom(long place) {
+    heldFrom = place;
+  }
+
+  /** Everything may be sent. */
+  void openAll() {
+    heldFrom = NOTHING_HELD;
+  }
+
   /** True if the socket had no room for more. */
   boolean isBlocked() {
     return blocked;
@@ -135,9 +148,10 @@ final class SendQueue {
   long send(Wire wire, long budget) {
     long total = 0;
     blocked = false;
-    while (head != tail && total < budget) {
+    long end = Math.min(tail, heldFrom);
+    while (head != end && total < budget) {
       int slot = (int) (head & (PLACES - 1));
-      int limit = (int) Math.min(Math.min(tail - head, PLACES - slot), IOV_MAX);
+      int limit = (int) Math.min(Math.min(end - head, PLACES - slot), IOV_MAX);
       long bytes = 0;
       int count = 0;
       while (count < limit && bytes < CALL_BYTES) {

@@ -9,6 +9,9 @@ import dev.hawser.engine.spi.BootstrapStream;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.StagingRing;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;
 
 /** The end that serves requests, each checked against the registry before a byte of it moves. */
@@ -18,11 +21,12 @@ final class TargetConnection extends TcpConnection {
   private final RegionUses writeUses = new RegionUses();
   private WorkStatus writeStatus = WorkStatus.SUCCESS; // of the WRITE under way
   private long writeTransfer;
+  private boolean writeStaged; // it comes through a slot
 
-  TargetConnection(PathKey key, BootstrapStream stream, MemoryRegistry registry) {
-    super(key, stream, ReadService.NATIVE_BYTES);
+  TargetConnection(PathKey key, BootstrapStream stream, MemoryRegistry registry, PathStaging staging) {
+    super(key, stream, ReadService.NATIVE_BYTES, staging);
     this.check = new RequestCheck(registry);
-    this.reads = new ReadService(extra);
+    this.reads = new ReadService(extra, staging, stagedOut);
   }
 
   @Override
@@ -41,38 +45,111 @@ final class TargetConnection extends TcpConnection {
     }
     int segments = FrameLayout.segments(at);
     long length = FrameLayout.length(at);
+    Device device = device(at, segments);
+    StagingRing ring = null;
+    boolean refused = false;
+    if (!device.isHost()) {
+      PathStaging.State state = staging.state(device);
+      refused = state == PathStaging.State.ABSENT || length > StagingRing.SLOT_BYTES;
+      if (!refused) {
+        if (state == PathStaging.State.WAITING || staging.ring(device).free() == 0 || !stagedIn.hasRoom()) {
+          stall();
+          return;
+        }
+        ring = staging.ring(device);
+      }
+    }
     writeTransfer = FrameLayout.transfer(at);
-    writeStatus = WorkStatus.SUCCESS;
+    writeStatus = refused ? WorkStatus.REMOTE_ACCESS : WorkStatus.SUCCESS;
+    writeStaged = ring != null;
+    RegionUses uses = ring == null ? writeUses : beginStaged(ring, FrameLayout.sequence(at));
     in.beginPlaces();
+    check.begin();
     for (int i = 0; i < segments && writeStatus == WorkStatus.SUCCESS; i++) {
       long segment = segment(at, i);
       long address = FrameLayout.segmentAddress(segment);
       long bytes = FrameLayout.segmentLength(segment);
-      writeStatus = check.admit(FrameLayout.segmentRegion(segment), address, bytes, true, writeUses);
-      if (writeStatus == WorkStatus.SUCCESS) {
+      writeStatus = check.admit(FrameLayout.segmentRegion(segment), address, bytes, true, uses);
+      if (writeStatus != WorkStatus.SUCCESS) {
+        break;
+      }
+      if (writeStaged) {
+        stagedIn.add(address, bytes, check.onDevice());
+      } else {
         in.addPlace(address, bytes);
       }
     }
     in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
     expectPayload();
     if (writeStatus == WorkStatus.SUCCESS) {
+      if (ring != null) {
+        in.addPlace(stagedIn.address(), length);
+      }
       in.beginPayload(length);
     } else {
+      if (writeStaged) {
+        writeStaged = false;
+        stagedIn.undo();
+      }
       writeUses.releaseAll();
       in.beginPlaces();
       in.beginDiscarding(length);
     }
   }
 
+  /** The device that the segments lie on; the host if they do not, or lie nowhere that is known. */
+  private Device device(long at, int segments) {
+    for (int i = 0; i < segments; i++) {
+      Device device = check.deviceOf(FrameLayout.segmentRegion(segment(at, i)));
+      if (!device.isHost()) {
+        return device;
+      }
+    }
+    return Device.HOST;
+  }
+
+  private RegionUses beginStaged(StagingRing ring, long sequence) {
+    stagedIn.begin(sequence, ring, ring.take());
+    return stagedIn.uses();
+  }
+
   @Override
   void payloadCame(ConnectionEvents events) {
+    long sequence = taken() + 1;
+    if (writeStaged) {
+      // It is acknowledged when the device has it.
+      writeStaged = false;
+      stagedIn.arrived();
+      taken(sequence);
+      return;
+    }
     writeUses.releaseAll();
-    long sequence = answers.processed() + 1;
     if (writeStatus != WorkStatus.SUCCESS) {
       answers.refuse(sequence, writeStatus);
       events.refused(this, writeTransfer);
     }
-    answers.processed(sequence);
+    processed(sequence);
+  }
+
+  @Override
+  void placed(long sequence) {
+    answers.processed(stagedIn.isEmpty() ? taken() : stagedIn.first() - 1);
+  }
+
+  /** What is acknowledged is everything up to a number. */
+  @Override
+  void processed(long sequence) {
+    if (stagedIn.isEmpty()) {
+      super.processed(sequence);
+    } else {
+      taken(sequence);
+    }
+  }
+
+  /** What others are told of data comes behind the data. */
+  @Override
+  boolean waits(int type) {
+    return type != FrameLayout.WRITE && type != FrameLayout.ACK && !stagedIn.isEmpty();
   }
 
   private void read(long at) {
@@ -86,7 +163,7 @@ final class TargetConnection extends TcpConnection {
     }
     reads.take(FrameLayout.sequence(at), segments, segment(at, 0), FrameLayout.length(at));
     in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
-    answers.processed(answers.processed() + 1);
+    processed(taken() + 1);
   }
 
   private void flush(long at, ConnectionEvents events) {
@@ -102,7 +179,7 @@ final class TargetConnection extends TcpConnection {
     in.consume(FrameLayout.HEADER_BYTES);
     // Every byte before it has been read to its place by this thread.
     events.flushArrived(this, transfer, flags == FrameLayout.FLAG_ABORT);
-    answers.processed(answers.processed() + 1);
+    processed(taken() + 1);
   }
 
   private boolean isWellFormed(long at) {

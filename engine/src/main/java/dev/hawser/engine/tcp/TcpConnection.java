@@ -15,6 +15,8 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WaitSet;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.memory.DriverException;
 import dev.hawser.memory.ffi.Errno;
 import java.nio.ByteBuffer;
 import javax.net.ssl.SSLEngine;
@@ -53,6 +55,9 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   final Receiver in;
   final Outstanding outstanding = new Outstanding();
   final Answers answers = new Answers();
+  final PathStaging staging;
+  final StagedOutput stagedOut = new StagedOutput();
+  final StagedInput stagedIn = new StagedInput(this::placed);
 
   // Written by the owner, read by whoever describes.
   private volatile State state = State.OPEN;
@@ -62,9 +67,13 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   private int interest = WaitSet.READ;
   private long received;
   private boolean unread; // the last poll stopped before the socket was empty
+  private boolean stalled; // the next frame waits for a device
+  private long taken; // the highest sequence number that came in
+  private boolean letGoOfDevices;
 
-  TcpConnection(PathKey key, BootstrapStream stream, long extraBytes) {
+  TcpConnection(PathKey key, BootstrapStream stream, long extraBytes, PathStaging staging) {
     this.key = key;
+    this.staging = staging;
     this.stream = stream;
     this.block = NativeBlock.map(extraBytes + SendQueue.NATIVE_BYTES + Receiver.NATIVE_BYTES + MessageHeader.BYTES);
     this.extra = block.address();
@@ -150,15 +159,14 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   public final int poll(ConnectionEvents events) {
     int work = 0;
     if (isOpen()) {
-      work += send();
-      work += receive(events);
-      if (isOpen()) {
-        answers.queue(out);
-        serve();
-        if (!out.isBlocked()) {
-          work += send();
-        }
+      try {
+        work += move(events);
+      } catch (DriverException e) {
+        fail(new PathFault(PathFault.Kind.WORK_ERROR, describe() + ": " + e.getMessage()));
       }
+    }
+    if (!isOpen()) {
+      letGoOfDevices();
     }
     // What ended well is told before the failure.
     work += outstanding.report(this, events, false, POLL_REPORTS);
@@ -169,6 +177,56 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
       events.failed(this, failed);
     }
     return state == State.OPEN ? work : work + outstanding.report(this, events, true, POLL_REPORTS);
+  }
+
+  private int move(ConnectionEvents events) {
+    int work = send();
+    work += receive(events);
+    if (isOpen()) {
+      work += stagedIn.move();
+      answers.queue(out);
+      serve();
+      if (!out.isBlocked()) {
+        work += send();
+      }
+    }
+    return work;
+  }
+
+  /** Uses of memory that devices may be at are given back when they are not: a device cannot be called back. */
+  private void letGoOfDevices() {
+    if (!letGoOfDevices && staging.isIdle()) {
+      letGoOfDevices = true;
+      stagedIn.close();
+      staging.close();
+      release();
+    }
+  }
+
+  /** The bytes of a request that came through a slot are in their places. */
+  abstract void placed(long sequence);
+
+  /** Whether a frame has to wait until what came before it is in its place. */
+  abstract boolean waits(int type);
+
+  /** A frame has to wait for a device, or for a slot: nothing more is taken in until then. */
+  final void stall() {
+    stalled = true;
+  }
+
+  /** A sequence number has been taken in, and all that belongs to it was done. */
+  void processed(long sequence) {
+    taken = sequence;
+    answers.processed(sequence);
+  }
+
+  /** A sequence number has been taken in; the other end is told later. */
+  final void taken(long sequence) {
+    taken = sequence;
+  }
+
+  final long taken() {
+    return taken;
   }
 
   /** Does what the other end asked for and what has room now. */
@@ -189,6 +247,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     if (out.isEmpty()) {
       return 0;
     }
+    stagedOut.open(out);
     long n = out.send(wire, POLL_BYTES);
     if (n < 0) {
       // What has arrived is processed first: it may be the acknowledgement of what was posted.
@@ -196,6 +255,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
       return 1;
     }
     if (n > 0) {
+      stagedOut.release(out);
       sent();
     }
     return n > 0 ? 1 : 0;
@@ -212,6 +272,9 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
       work += frames(events);
       if (!isOpen()) {
         return work;
+      }
+      if (stalled) {
+        break;
       }
       if (budget <= 0 || reads == POLL_READS) {
         unread = true;
@@ -247,7 +310,8 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   /** Processes the frames that are complete. */
   private int frames(ConnectionEvents events) {
     int frames = 0;
-    while (isOpen() && !answers.isFull()) {
+    stalled = false;
+    while (isOpen() && !answers.isFull() && !stalled) {
       if (!in.payloadIsComplete()) {
         return frames;
       }
@@ -260,8 +324,12 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
       if (in.staged() < neededBytes()) {
         return frames;
       }
-      frames++;
+      if (waits(FrameLayout.type(in.at()))) {
+        stall();
+        return frames;
+      }
       frame(events);
+      frames += stalled ? 0 : 1;
     }
     return frames;
   }
@@ -320,7 +388,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     }
     events.received(this, in.view(FrameLayout.HEADER_BYTES, (int) length));
     in.consume(FrameLayout.HEADER_BYTES + (int) length);
-    answers.processed(answers.processed() + 1);
+    processed(taken + 1);
   }
 
   private void acknowledged(long at) {
@@ -341,9 +409,8 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   /** True if the frame is the next one; else the connection fails. */
   final boolean inSequence(long at) {
     long sequence = FrameLayout.sequence(at);
-    if (sequence != answers.processed() + 1) {
-      protocolError(
-          FrameLayout.name(FrameLayout.type(at)) + " " + sequence + " behind " + answers.processed());
+    if (sequence != taken + 1) {
+      protocolError(FrameLayout.name(FrameLayout.type(at)) + " " + sequence + " behind " + taken);
       return false;
     }
     return true;
@@ -411,7 +478,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   /** From here on no byte of user memory is read or written for this connection. */
   private void letGo() {
     in.forgetPlaces();
-    release();
+    letGoOfDevices();
     WaitSet set = waitSet;
     if (set != null) {
       // A dead socket is always ready: it would keep the sleeper awake.
@@ -427,7 +494,8 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
 
   @Override
   public final boolean drained() {
-    return state != State.OPEN && outstanding.isEmpty() && (fault == null || faultReported || state != State.FAILED);
+    return state != State.OPEN && letGoOfDevices && outstanding.isEmpty()
+        && (fault == null || faultReported || state != State.FAILED);
   }
 
   @Override
@@ -439,7 +507,11 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   @Override
   public final boolean arm() {
     if (state != State.OPEN) {
-      return outstanding.isEmpty() && (fault == null || faultReported);
+      return letGoOfDevices && outstanding.isEmpty() && (fault == null || faultReported);
+    }
+    // A device is asked, and a slot may come free.
+    if (stalled || stagedIn.isAtDevice() || staging.isMaking()) {
+      return false;
     }
     if (unread || outstanding.hasEnded() || wire.holdsInput() || (canServe() && !out.isBlocked())) {
       return false;

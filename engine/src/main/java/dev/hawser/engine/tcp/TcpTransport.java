@@ -15,6 +15,8 @@ import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.RegionBinder;
 import dev.hawser.memory.RegionKeys;
@@ -37,11 +39,7 @@ final class TcpTransport implements Transport {
 
         @Override
         public RegionKeys bind(Registration registration) {
-          if (!registration.device().isHost()) {
-            throw new UnsupportedOperationException(
-                "tcp carries host memory, and this is memory of " + registration.device());
-          }
-          return RegionKeys.NONE;
+          return RegionKeys.NONE; // that of a device goes through pinned memory of the host
         }
 
         @Override
@@ -49,11 +47,13 @@ final class TcpTransport implements Transport {
       };
 
   private final MemoryRegistry registry;
+  private final Staging staging;
   private final TcpSettings settings;
   private final TcpRails rails;
 
   TcpTransport(MemoryRegistry registry, TcpSettings settings, TcpRails rails) {
     this.registry = registry;
+    this.staging = new Staging(registry);
     this.settings = settings;
     this.rails = rails;
   }
@@ -136,7 +136,7 @@ final class TcpTransport implements Transport {
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
       TcpOffer.check(peerMessage);
       settings.apply(stream.fd());
-      return new InitiatorConnection(key, stream);
+      return new InitiatorConnection(key, stream, new PathStaging(staging));
     }
 
     @Override
@@ -158,7 +158,7 @@ final class TcpTransport implements Transport {
     @Override
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
       settings.apply(stream.fd());
-      return new TargetConnection(key, stream, registry);
+      return new TargetConnection(key, stream, registry, new PathStaging(staging));
     }
 
     @Override

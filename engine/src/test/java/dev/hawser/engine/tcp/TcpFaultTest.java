@@ -15,6 +15,8 @@ import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
@@ -358,8 +360,8 @@ class TcpFaultTest {
       TcpRig.Stream stream = new TcpRig.Stream(pair[1], null);
       connection =
           target
-              ? new TargetConnection(new PathKey(1, 1), stream, registry)
-              : new InitiatorConnection(new PathKey(1, 1), stream);
+              ? new TargetConnection(new PathKey(1, 1), stream, registry, new PathStaging(new Staging(registry)))
+              : new InitiatorConnection(new PathKey(1, 1), stream, new PathStaging(new Staging(registry)));
     }
 
     void post(int count) {

@@ -15,6 +15,8 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.AllocationOptions;
 import dev.hawser.memory.BlockList;
@@ -52,9 +54,11 @@ final class TcpRig implements AutoCloseable {
     settings.apply(pair[0]);
     settings.apply(pair[1]);
     SSLEngine[] engines = tls == null ? new SSLEngine[2] : shake(pair, tls);
-    this.initiator = new InitiatorConnection(new PathKey(3, 1), new Stream(pair[0], tls == null ? null : engines[0]));
+    this.initiator = new InitiatorConnection(new PathKey(3, 1), new Stream(pair[0], tls == null ? null : engines[0]),
+        new PathStaging(new Staging(registry)));
     this.target =
-        new TargetConnection(new PathKey(3, 1), new Stream(pair[1], tls == null ? null : engines[1]), registry);
+        new TargetConnection(new PathKey(3, 1), new Stream(pair[1], tls == null ? null : engines[1]), registry,
+            new PathStaging(new Staging(registry)));
   }
 
   /** A connected pair: who dialled, who accepted. */

@@ -13,6 +13,8 @@ import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -42,8 +44,10 @@ public final class TcpStreamBench {
     TcpSettings settings = new TcpSettings(Integer.getInteger("snd", 0), Integer.getInteger("rcv", 0), 0);
     settings.apply(pair[0]);
     settings.apply(pair[1]);
-    InitiatorConnection initiator = new InitiatorConnection(new PathKey(0, 1), new TcpRig.Stream(pair[0], null));
-    TargetConnection target = new TargetConnection(new PathKey(0, 1), new TcpRig.Stream(pair[1], null), registry);
+    InitiatorConnection initiator = new InitiatorConnection(new PathKey(0, 1), new TcpRig.Stream(pair[0], null),
+        new PathStaging(new Staging(registry)));
+    TargetConnection target = new TargetConnection(new PathKey(0, 1), new TcpRig.Stream(pair[1], null), registry,
+        new PathStaging(new Staging(registry)));
 
     TransferPlan plan = plan(local, remote, request, block);
     Thread server =

@@ -1,0 +1,169 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.staging;
+
+import dev.hawser.memory.CopyDirection;
+import dev.hawser.memory.DriverException;
+import dev.hawser.memory.gpu.DriverGate;
+import dev.hawser.memory.gpu.Gpu;
+import dev.hawser.memory.gpu.GpuBuffer;
+import dev.hawser.memory.gpu.GpuDeviceOps;
+import dev.hawser.memory.gpu.GpuProgress;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Slots of pinned host memory in front of one device, with a stream for each direction. A slot is taken, filled by the device
+ * or by the network, emptied by the other, and given back; who finds none waits, and so holds back whoever sends. For one
+ * thread at a time; nothing of it blocks or allocates.
+ */
+public final class StagingRing {
+  /** Bytes of a slot. */
+  public static final int SLOT_BYTES = 1 << 20;
+
+  /** How many there are: enough for the device, the network, and what is in between. */
+  public static final int SLOTS = 16;
+
+  private final Gpu gpu;
+  private final DriverGate gate;
+  private final GpuDeviceOps toHost;
+  private final GpuDeviceOps toDevice;
+  private final GpuProgress toHostProgress;
+  private final GpuProgress toDeviceProgress;
+  private final GpuBuffer memory;
+  private final @Nullable GpuProgress[] awaited = new @Nullable GpuProgress[SLOTS]; // null: no device is at it
+  private final long[] marks = new long[SLOTS];
+  private final int[] free = new int[SLOTS];
+  private int freeCount;
+  private boolean lost;
+
+  StagingRing(Gpu gpu) {
+    this.gpu = gpu;
+    this.gate = gpu.gate();
+    this.toHost = GpuDeviceOps.on(gpu);
+    this.toDevice = GpuDeviceOps.on(gpu);
+    this.toHostProgress = new GpuProgress(toHost.stream(), SLOTS);
+    this.toDeviceProgress = new GpuProgress(toDevice.stream(), SLOTS);
+    this.memory = gpu.allocateHost((long) SLOTS * SLOT_BYTES);
+    reset();
+  }
+
+  Gpu gpu() {
+    return gpu;
+  }
+
+  /** Takes a slot; −1 if all are in use. */
+  public int take() {
+    return freeCount == 0 ? -1 : free[--freeCount];
+  }
+
+  /** How many can be taken. */
+  public int free() {
+    return freeCount;
+  }
+
+  /** Gives a slot back: neither the device nor the network is at it. */
+  public void give(int slot) {
+    free[freeCount++] = slot;
+  }
+
+  /** Where a slot begins. */
+  public long address(int slot) {
+    return memory.address() + (long) slot * SLOT_BYTES;
+  }
+
+  /**
+   * Begins a batch of copies, followed by {@link #submit}.
+   *
+   * @param out whether from the device to the host
+   * @return false if it cannot be now: there is no room for its tables, or the driver lets no call through
+   */
+  public boolean tryBegin(boolean out) {
+    GpuDeviceOps ops = out ? toHost : toDevice;
+    if (!gate.tryPass()) {
+      return false;
+    }
+    boolean begun = false;
+    try {
+      if (ops.hasRoom()) {
+        ops.begin(out ? CopyDirection.LOCAL_TO_REMOTE : CopyDirection.REMOTE_TO_LOCAL, true);
+        begun = true;
+      }
+      return begun;
+    } finally {
+      if (!begun) {
+        gate.passed();
+      }
+    }
+  }
+
+  /** Adds a piece of the batch: memory of the device, and its place in a slot. */
+  public void add(boolean out, long device, long host, long bytes) {
+    (out ? toHost : toDevice).add(device, host, bytes);
+  }
+
+  /** Lets the device begin; {@link #isDone} tells when the slot is through. */
+  public void submit(boolean out, int slot) {
+    try {
+      GpuDeviceOps ops = out ? toHost : toDevice;
+      GpuProgress progress = out ? toHostProgress : toDeviceProgress;
+      var _ = ops.submit();
+      marks[slot] = progress.mark();
+      awaited[slot] = progress;
+    } finally {
+      gate.passed();
+    }
+  }
+
+  /**
+   * Whether the device is done with a slot.
+   *
+   * @throws DriverException what made it fail
+   */
+  public boolean isDone(int slot) {
+    GpuProgress progress = awaited[slot];
+    if (progress == null) {
+      return true;
+    }
+    if (!progress.isDone(marks[slot])) {
+      return false;
+    }
+    awaited[slot] = null;
+    return true;
+  }
+
+  /** Whether the device touches nothing any more, here or at its own memory; one that is lost does not. */
+  public boolean isIdle() {
+    if (lost) {
+      return true;
+    }
+    if (!gate.tryPass()) {
+      return false;
+    }
+    try {
+      return toHost.isIdle() && toDevice.isIdle();
+    } catch (DriverException e) {
+      lost = e.sticky();
+      return lost;
+    } finally {
+      gate.passed();
+    }
+  }
+
+  /** Makes it as it was in the beginning; it is {@linkplain #isIdle idle}. False if its device is lost. */
+  final boolean reset() {
+    freeCount = SLOTS;
+    for (int i = 0; i < SLOTS; i++) {
+      free[i] = i;
+      awaited[i] = null;
+    }
+    return !lost;
+  }
+
+  @Override
+  public String toString() {
+    return SLOTS + " slots of " + SLOT_BYTES + " bytes before " + gpu;
+  }
+}
