@@ -37,7 +37,8 @@ final class BenchOptions {
   private static final Duration LONGEST_ROUND = Duration.ofMinutes(1);
 
   @Option(names = "--transport", paramLabel = "NAME", split = ",", defaultValue = AUTO,
-      description = "Transports, one after the other: auto (each that works), tcp, shm, … (${DEFAULT-VALUE}).")
+      description = "Transports, one after the other: auto (each that works), tcp, shm, gpu-ipc, … "
+          + "(${DEFAULT-VALUE}).")
   private List<String> transports = List.of(AUTO);
 
   @Option(names = "--op", paramLabel = "write|read", split = ",", defaultValue = "write,read",
@@ -47,12 +48,12 @@ final class BenchOptions {
   @Option(names = "--bidirectional", description = "The target does the same at the same time; figures are of both.")
   private boolean bidirectional;
 
-  @Option(names = "--initiator-memory", paramLabel = "host|malloc", defaultValue = "host",
-      description = "Where the initiator's bytes lie: host, allocated by Hawser, or malloc, by others "
-          + "(${DEFAULT-VALUE}).")
+  @Option(names = "--initiator-memory", paramLabel = "host|malloc|cuda:N", defaultValue = "host",
+      description = "Where the initiator's bytes lie: host, allocated by Hawser, malloc, by others, or on a GPU, as "
+          + "cuda:0 (${DEFAULT-VALUE}).")
   private String initiatorMemory = "host";
 
-  @Option(names = "--target-memory", paramLabel = "host|malloc", defaultValue = "host",
+  @Option(names = "--target-memory", paramLabel = "host|malloc|cuda:N", defaultValue = "host",
       description = "Where the target's bytes lie (${DEFAULT-VALUE}).")
   private String targetMemory = "host";
 

@@ -8,6 +8,7 @@ package dev.hawser.perf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.memory.Device;
 import dev.hawser.perf.bench.BenchPlan;
 import dev.hawser.perf.bench.MemoryKind;
 import dev.hawser.perf.bench.Op;
@@ -52,7 +53,8 @@ class BenchOptionsTest {
   @Test
   void wordsBecomeAPlan() {
     BenchPlan plan = plan("--transport", "tcp,shm", "--op", "read", "--sizes", "8,1M", "--threads", "2", "--depth", "3",
-        "--verify", "none", "--iterations", "100", "--rate", "1000", "--target-memory", "malloc", "--bidirectional");
+        "--verify", "none", "--iterations", "100", "--rate", "1000", "--target-memory", "malloc", "--bidirectional",
+        "--initiator-memory", "cuda:1");
 
     assertThat(plan.transports()).containsExactly("tcp", "shm");
     assertThat(plan.ops()).containsExactly(Op.READ);
@@ -63,6 +65,8 @@ class BenchOptionsTest {
     assertThat(plan.timing().iterations()).isEqualTo(100);
     assertThat(plan.requestsPerSecond()).isEqualTo(1000);
     assertThat(plan.targetMemory()).isEqualTo(MemoryKind.MALLOC);
+    assertThat(plan.initiatorMemory()).isEqualTo(MemoryKind.parse("cuda:1"));
+    assertThat(plan.initiatorMemory().device()).isEqualTo(Device.cuda(1));
     assertThat(plan.bidirectional()).isTrue();
   }
 
@@ -120,7 +124,7 @@ class BenchOptionsTest {
       "--timeout 0s | --timeout is a time of 0",
       "--transport auto,tcp | name it alone",
       "--tokens 5 | --tokens needs --kv-model",
-      "--initiator-memory cuda:0 | --initiator-memory: 'cuda:0' is no memory that this build can measure",
+      "--initiator-memory gpu:0 | --initiator-memory: 'gpu:0' is no memory that this build can measure",
       "--kv-model none.json | --kv-model: cannot read none.json",
       "--kv-model none.json --sizes 1M | leave --sizes",
   })

@@ -290,6 +290,16 @@ public final class Agent implements AutoCloseable {
     return named(regionName, () -> registry.allocate(bytes, access));
   }
 
+  /**
+   * Allocates memory of a device, not cleared.
+   *
+   * @param device the host, or a GPU, whose driver is loaded if it was not
+   * @throws dev.hawser.memory.DeviceAbsentException if there is no such device
+   */
+  public Region allocate(String regionName, long bytes, Device device, Access access) {
+    return named(regionName, () -> registry.allocate(bytes, device, access));
+  }
+
   /** Registers host memory. Its arena cannot be closed before the region is. */
   public Region register(String regionName, MemorySegment segment, Access access) {
     return named(regionName, () -> registry.register(segment, access));

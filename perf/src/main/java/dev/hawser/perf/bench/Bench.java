@@ -14,6 +14,7 @@ import java.util.TreeSet;
 
 /** A bench from this process, as the initiator, to a target. */
 public final class Bench implements AutoCloseable {
+  private static final String GPU_IPC = "gpu-ipc";
   private static final double GIB = 1L << 30;
   /** The compilers need that much before a transport's first row. */
   private static final int FIRST_WARMUPS = 5;
@@ -115,6 +116,9 @@ public final class Bench implements AutoCloseable {
         common.remove(name);
         listener.note(name + " is left out: none of --rails is a rail of it");
       }
+    }
+    if (plan.initiatorMemory().device().isHost() && plan.targetMemory().device().isHost() && common.remove(GPU_IPC)) {
+      listener.note(GPU_IPC + " is left out: no memory is a GPU's; give --initiator-memory or --target-memory cuda:0");
     }
     if (common.isEmpty()) {
       throw new BenchException("no transport works both here and at '" + target + "'; see hawser doctor");

@@ -167,7 +167,7 @@ final class BenchNode implements AutoCloseable {
     long number = numbers.incrementAndGet();
     long seed = System.nanoTime() ^ (number << 56);
     Message opened = control.call(target, new Message("open").put("bytes", direction.bytes())
-        .put("memory", direction.targetMemory().name()).put("seed", seed), CALL);
+        .put("memory", direction.targetMemory().text()).put("seed", seed), CALL);
     poster.addPeer(opened.bytes("metadata"));
     BenchMemory memory =
         BenchMemory.open(poster, "bench-local-" + number, direction.bytes(), direction.initiatorMemory());
@@ -225,9 +225,9 @@ final class BenchNode implements AutoCloseable {
   private Message lend(Message request) {
     long lease = numbers.incrementAndGet();
     BenchMemory memory = BenchMemory.open(agent, "bench-" + lease, request.number("bytes"),
-        MemoryKind.valueOf(request.text("memory")));
+        MemoryKind.parse(request.text("memory")));
     lent.put(lease, new LentMemory(memory, request.number("seed"), config.plant()));
-    return new Message("opened").put("lease", lease).put("address", memory.segment().address())
+    return new Message("opened").put("lease", lease).put("address", memory.address())
         .put("device", memory.region().device().toString()).put("metadata", agent.metadata(false, memory.region()));
   }
 

@@ -50,11 +50,12 @@ final class Comparison {
   /** Compares one row with every peer that has something to compare. */
   List<PeerRow> compare(Ours ours, String transport, Op op, RequestShape shape) {
     List<PeerRow> rows = new ArrayList<>();
-    boolean mapped = plan.initiatorMemory() == MemoryKind.HOST && plan.targetMemory() == MemoryKind.HOST;
+    boolean mapped = plan.initiatorMemory().equals(MemoryKind.HOST) && plan.targetMemory().equals(MemoryKind.HOST);
     PeerRequest request = new PeerRequest(transport, op == Op.READ, mapped, shape.requestBytes(), shape.blockBytes(),
-        plan.row(op, shape).windowBytes(), plan.timing().duration());
+        plan.row(op, shape).windowBytes(), plan.timing().duration(), plan.row(op, shape).depth(),
+        plan.initiatorMemory().device(), plan.targetMemory().device());
     for (Peer peer : peers) {
-      Optional<Peer.Metric> metric = peer.metric(request);
+      Optional<Peer.Metric> metric = peer.comparable(request);
       if (metric.isPresent() && peer.missing().isEmpty()) {
         try {
           rows.add(compare(ours, peer, metric.get(), request, op, shape));

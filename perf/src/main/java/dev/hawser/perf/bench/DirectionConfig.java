@@ -16,12 +16,12 @@ package dev.hawser.perf.bench;
 record DirectionConfig(String transport, long bytes, MemoryKind initiatorMemory, MemoryKind targetMemory) {
 
   void writeTo(Message message) {
-    message.put("transport", transport).put("bytes", bytes).put("initiator_memory", initiatorMemory.name())
-        .put("target_memory", targetMemory.name());
+    message.put("transport", transport).put("bytes", bytes).put("initiator_memory", initiatorMemory.text())
+        .put("target_memory", targetMemory.text());
   }
 
   static DirectionConfig readFrom(Message message) {
     return new DirectionConfig(message.text("transport"), message.number("bytes"),
-        MemoryKind.valueOf(message.text("initiator_memory")), MemoryKind.valueOf(message.text("target_memory")));
+        MemoryKind.parse(message.text("initiator_memory")), MemoryKind.parse(message.text("target_memory")));
   }
 }

@@ -31,6 +31,7 @@ final class LentMemory implements AutoCloseable {
       MemorySegment window = memory.segment().asSlice(0, bytes);
       pattern.fill(window, 0, generation);
       plant.damage(pattern, window, generation);
+      memory.store(bytes);
     }
   }
 
@@ -40,6 +41,7 @@ final class LentMemory implements AutoCloseable {
     if (op == Op.READ || verify == Verify.NONE) {
       return null;
     }
+    memory.load(bytes);
     MemorySegment window = memory.segment().asSlice(0, bytes);
     plant.damage(pattern, window, generation);
     long wrong = Sampled.firstWrong(pattern, window, generation, verify);

@@ -67,7 +67,8 @@ final class LocalDirection implements Direction {
     row = null; // The transfers of the last row may go while those of this one come.
     BlockOrder order = new BlockOrder(plan, seed);
     long blockBytes = plan.shape().blockBytes();
-    BlockList here = BlockList.strided(memory.segment().address(), blockBytes, blockBytes, order.blocks());
+    BlockList here =
+        BlockList.strided(memory.address(), blockBytes, blockBytes, order.blocks(), memory.region().device());
     BlockList there =
         BlockList.strided(remote.address(), blockBytes, blockBytes, order.blocks(), remote.device());
     Operation operation = plan.op() == Op.READ ? Operation.READ : Operation.WRITE;
@@ -105,11 +106,12 @@ final class LocalDirection implements Direction {
     long blockBytes = now.plan().shape().blockBytes();
     if (now.order().isPlain()) {
       pattern.fill(memory.segment().asSlice(0, now.plan().windowBytes()), 0, generation);
-      return;
+    } else {
+      for (int i = 0; i < now.order().blocks(); i++) {
+        pattern.fill(block(now.order().local(i), blockBytes), now.order().remote(i) * blockBytes, generation);
+      }
     }
-    for (int i = 0; i < now.order().blocks(); i++) {
-      pattern.fill(block(now.order().local(i), blockBytes), now.order().remote(i) * blockBytes, generation);
-    }
+    memory.store(now.plan().windowBytes());
   }
 
   private MemorySegment block(int index, long blockBytes) {
@@ -169,6 +171,7 @@ final class LocalDirection implements Direction {
 
   private @Nullable String checkLocal(Row now, long generation) {
     RowPlan plan = now.plan();
+    memory.load(plan.windowBytes());
     if (now.order().isPlain()) {
       MemorySegment window = memory.segment().asSlice(0, plan.windowBytes());
       long wrong = Sampled.firstWrong(pattern, window, generation, plan.verify());

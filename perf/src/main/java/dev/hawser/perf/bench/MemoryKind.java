@@ -5,21 +5,22 @@
 
 package dev.hawser.perf.bench;
 
-import java.util.Arrays;
-import java.util.Locale;
-import java.util.stream.Collectors;
+import dev.hawser.memory.Device;
+import dev.hawser.memory.InvalidMemoryException;
+import org.jspecify.annotations.Nullable;
 
-/** Where the bytes lie. */
-public enum MemoryKind {
+/**
+ * Where the bytes lie.
+ *
+ * @param text as users and reports write it
+ * @param device that has them
+ */
+public record MemoryKind(String text, Device device) {
   /** Host memory that the registry allocated: peers on the same host can map it. */
-  HOST,
-  /** Host memory that the application allocated itself and registered: it cannot be mapped. */
-  MALLOC;
+  public static final MemoryKind HOST = new MemoryKind("host", Device.HOST);
 
-  /** As users and reports write it. */
-  public String text() {
-    return name().toLowerCase(Locale.ROOT);
-  }
+  /** Host memory that the application allocated itself and registered: it cannot be mapped. */
+  public static final MemoryKind MALLOC = new MemoryKind("malloc", Device.HOST);
 
   /**
    * Reads what {@link #text} writes.
@@ -27,9 +28,26 @@ public enum MemoryKind {
    * @throws IllegalArgumentException with a message that says what there is
    */
   public static MemoryKind parse(String text) {
-    return Arrays.stream(values()).filter(kind -> kind.text().equals(text)).findFirst()
-        .orElseThrow(
-            () -> new IllegalArgumentException("'" + text + "' is no memory that this build can measure; it can "
-                + Arrays.stream(values()).map(MemoryKind::text).collect(Collectors.joining(" and "))));
+    if (text.equals(HOST.text)) {
+      return HOST;
+    }
+    if (text.equals(MALLOC.text)) {
+      return MALLOC;
+    }
+    try {
+      Device device = Device.parse(text);
+      if (!device.isHost()) {
+        return new MemoryKind(device.toString(), device);
+      }
+    } catch (InvalidMemoryException e) {
+      throw unknown(text, e);
+    }
+    throw unknown(text, null);
+  }
+
+  private static IllegalArgumentException unknown(String text, @Nullable Throwable cause) {
+    return new IllegalArgumentException(
+        "'" + text + "' is no memory that this build can measure; it can host, malloc and that of a GPU, as cuda:0",
+        cause);
   }
 }
