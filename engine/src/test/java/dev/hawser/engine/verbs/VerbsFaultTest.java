@@ -250,6 +250,7 @@ final class VerbsFaultTest {
               honest.id(), honest.address(), 8192, honest.device(), honest.access(), honest.keys());
       assertThat(FakePair.failed(pair.whole(Op.WRITE, local, forged)).cause()).isEqualTo(Cause.REMOTE_ACCESS);
       assertThat(FakePair.failed(pair.whole(Op.READ, local, forged)).cause()).isEqualTo(Cause.REMOTE_ACCESS);
+      assertThat(pair.awaitFault("REM_ACCESS_ERR (10)")).contains("the range").contains("fake_0");
       FakePair.done(
           pair.transfer(
               Op.WRITE, local, BlockList.of(local.address(), 4096), honest, BlockList.of(honest.address(), 4096)));

@@ -52,6 +52,9 @@ public final class ThreadCpuProfiler implements InternalProfiler {
   @Override
   public Collection<? extends Result> afterIteration(
       BenchmarkParams benchmark, IterationParams iteration, IterationResult result) {
+    if (before.keySet().stream().anyMatch(id -> THREADS.getThreadInfo(id) == null)) {
+      return List.of(); // JMH ends a trial before it asks for its last iteration, and what ended threads spent is not told
+    }
     Map<String, Long> nanos = new TreeMap<>();
     long all = 0;
     for (ThreadInfo thread : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
