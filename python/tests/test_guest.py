@@ -47,6 +47,7 @@ def garbage():
     try:
         while not stop:
             table().collect_garbage()
+            time.sleep(0.001)  # without a pause nothing else would get to run on a busy machine
     except hawser.HawserError:
         if not stop:
             raise

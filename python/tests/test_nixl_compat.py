@@ -406,6 +406,41 @@ def test_runs_a_program_that_imports_nixl(tmp_path: Path) -> None:
         assert ran.stdout == "ran ['an', 'argument']\n"
 
 
+CHILDREN = """
+import importlib.util, multiprocessing, subprocess, sys
+def child(queue):
+    from nixl._api import nixl_agent
+    queue.put(nixl_agent.__module__)
+if __name__ == "__main__":
+    assert importlib.util.find_spec("nixl") is not None and importlib.util.find_spec("rixl") is not None
+    for name in ("nixl", "rixl"):
+        told = "import %s, %s._api as a; print(a.nixl_agent.__module__, %s.nixl_agent is a.nixl_agent)" % (name, name, name)
+        print(subprocess.run([sys.executable, "-c", told], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    print(queue.get(timeout=60))
+    process.join(60)
+"""
+
+
+def test_its_children_find_it_too(tmp_path: Path) -> None:
+    script = tmp_path / "children.py"
+    script.write_text(CHILDREN)
+    env = {**os.environ, "PYTHONPATH": str(Path(compat.__file__).parents[2])}
+    ran = subprocess.run(
+        [sys.executable, "-m", "hawser.nixl_compat", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=env,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["hawser.nixl_compat._api True"] * 2 + ["hawser.nixl_compat._api"]
+
+
 def test_does_not_mix_with_nixl_itself(tmp_path: Path) -> None:
     (tmp_path / "nixl.py").write_text("")
     source = "import nixl, hawser.nixl_compat as c\ntry: c.install()\nexcept RuntimeError as e: print(e)"

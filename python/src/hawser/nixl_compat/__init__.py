@@ -9,7 +9,7 @@
     compat.install()                 # from now on "import nixl" (and "rixl") means this
     from nixl._api import nixl_agent
 
-or ``python -m hawser.nixl_compat script.py``.
+or ``python -m hawser.nixl_compat script.py``, which holds for the processes that the script starts, too.
 
 Every public name of ``nixl._api``, ``nixl._bindings``, ``nixl._utils`` and ``nixl.logging`` is here, with its defaults,
 states and exceptions. There is one backend, ``"UCX"``, which is Hawser with all of its transports; other network backends
@@ -28,8 +28,11 @@ are taken for it too. Storage backends and the GPU's device-side API are not the
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
+import os
 import sys
 import types
+from pathlib import Path
 
 from . import _api, _bindings, _utils, logging
 from ._api import (
@@ -57,8 +60,11 @@ _PACKAGES = ("nixl", "rixl", "nixl_cu12", "nixl_cu13", "nixl_rocm")
 _MODULES = ("_api", "_bindings", "_utils", "logging")
 
 
-def install() -> None:
+def install(children: bool = False) -> None:
     """Makes ``nixl``, ``rixl`` and NIXL's packages for each GPU maker mean this, for imports from now on.
+
+    Args:
+        children: whether also in processes that this one starts, by way of PYTHONPATH.
 
     Raises:
         RuntimeError: if NIXL itself has been imported: its objects would not fit.
@@ -73,6 +79,7 @@ def install() -> None:
     for package in _PACKAGES:
         module = types.ModuleType(package, __doc__)
         module.__path__ = []  # a package, of which nothing is looked up in files
+        module.__spec__ = importlib.machinery.ModuleSpec(package, None, is_package=True)
         module.__hawser__ = True  # type: ignore[attr-defined]
         for name in _MODULES:
             part = importlib.import_module(f"{__name__}.{name}")
@@ -85,3 +92,11 @@ def install() -> None:
         module.logging = logging  # type: ignore[attr-defined]
         module.__all__ = [name for name in __all__ if name != "install"]  # type: ignore[attr-defined]
         sys.modules[package] = module
+    if children:
+        stubs = str(Path(__file__).parent / "stubs")
+        if stubs not in sys.path:
+            sys.path.append(stubs)  # multiprocessing hands its path on
+        before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if stubs not in before:
+            package_root = str(Path(__file__).parents[2])
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [stubs, *before, package_root]))

@@ -18,7 +18,7 @@ def main() -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__, file=sys.stderr)
         return 2
-    install()
+    install(children=True)
     if arguments[0] == "-m":
         if len(arguments) < 2:
             print("hawser.nixl_compat: -m needs the name of a module", file=sys.stderr)
