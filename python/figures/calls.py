@@ -25,6 +25,7 @@ import numpy as np  # noqa: E402
 import hawser  # noqa: E402
 
 BLOCKS = 40_000
+BLOCK = 1024
 HANDLES = 1_000
 
 TARGET = f"""
@@ -32,7 +33,7 @@ import base64, sys
 sys.path.insert(0, {str(Path(__file__).parents[1] / "src")!r})
 import hawser
 with hawser.Agent("target") as agent:
-    agent.allocate({BLOCKS} * 4096, "kv")
+    agent.allocate({BLOCKS} * {BLOCK}, "kv")
     print(base64.b64encode(agent.metadata()).decode(), flush=True)
     sys.stdin.read()
 """
@@ -48,15 +49,15 @@ def figures(seconds: list[float]) -> dict[str, float]:
 
 
 def main() -> int:
-    times = 30 if "--quick" in sys.argv[1:] else 120
-    skipped = times // 6
+    times = 30 if "--quick" in sys.argv[1:] else 600
+    skipped = times * 2 // 3  # until then the JVM compiles
     target = subprocess.Popen([sys.executable, "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     blob = base64.b64decode(target.stdout.readline())
     results = {}
     with hawser.Agent("initiator") as agent:
-        sink = agent.allocate(BLOCKS * 4096)
+        sink = agent.allocate(BLOCKS * BLOCK)
         peer = agent.add_peer(blob)
-        local, remote = sink.blocks(4096), peer.region("kv").blocks(4096)
+        local, remote = sink.blocks(BLOCK), peer.region("kv").blocks(BLOCK)
         shuffled = np.random.default_rng(1).permutation(BLOCKS).astype(np.int32)
         ordered = np.arange(BLOCKS, dtype=np.int32)
         peer.wait_connected(20)
