@@ -17,6 +17,7 @@ import pytest
 
 import hawser
 from hawser import Agent, BlockList, PollSet
+from hawser._runtime import Runtime
 
 BLOCK = 4096
 COUNT = 64
@@ -253,6 +254,33 @@ def test_keeps_registered_memory_alive(pair: tuple[Agent, Agent]) -> None:
     assert gone() is not None
 
     region.close()
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_agent_that_nobody_has_any_more_still_serves(pair: tuple[Agent, Agent]) -> None:
+    values = pattern(14)
+    gone = weakref.ref(values)
+
+    def start() -> bytes:
+        agent = Agent("forgotten")
+        agent.register(values, "kv")
+        return agent.metadata()
+
+    blob = start()
+    expected = values.copy()
+    del values
+    gc.collect()
+    sink = np.zeros_like(expected)
+    region = pair[0].register(sink)
+    peer = pair[0].add_peer(blob)
+    pair[0].read(region.blocks(BLOCK), peer, peer.region("kv").blocks(BLOCK)).wait()
+    assert gone() is not None
+    assert (sink == expected).all()
+
+    (forgotten,) = [agent for agent in Runtime.get().agents if agent.name == "forgotten"]
+    forgotten.close()
+    del forgotten
     gc.collect()
     assert gone() is None
 

@@ -18,6 +18,7 @@ from typing import Callable
 import pytest
 
 from hawser import aot
+from hawser._runtime import find_java
 
 Program = Callable[..., subprocess.CompletedProcess]
 
@@ -195,6 +196,19 @@ with hawser.Agent("a") as agent:
 print("moved True")
 """
     check(program(source))
+
+
+def test_with_libjsig_preloaded_handlers_may_be_set_at_will(program: Program, stress: int) -> None:
+    library = find_java().path / "lib" / "libjsig.so"
+    late = """
+import signal
+signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+settle()
+faulthandler.enable(); settle()
+faulthandler.disable(); settle()
+"""
+    for _ in range(stress):
+        check(program(load() + late + FINISH, LD_PRELOAD=str(library)))
 
 
 def test_control_c_is_heard_while_waiting(program: Program) -> None:

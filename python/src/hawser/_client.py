@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import uuid
-import weakref
 from typing import Any, Callable, Optional
 
 from . import _abi, _remote, errors
@@ -252,7 +251,8 @@ class SidecarRuntime:
 
     def __init__(self, path: str) -> None:
         self.table: Any = SidecarTable(path)
-        self.agents: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        # Until they are closed: what they registered has to stay where it is.
+        self.agents: set[Any] = set()
         self.guest = SidecarGuest()
         atexit.register(self._end)
 

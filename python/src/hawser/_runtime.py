@@ -11,7 +11,6 @@ import os
 import shlex
 import sys
 import threading
-import weakref
 from pathlib import Path
 from typing import Any, Optional
 
@@ -199,7 +198,8 @@ class Runtime:
 
     def __init__(self) -> None:
         self.home = find_java()
-        self.agents: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        # Until they are closed: what they registered has to stay where it is.
+        self.agents: set[Any] = set()
         self._machine = c.c_void_p()
         self.guest = Guest(self._close_agents, self._destroy)
         class_path = jars()

@@ -618,7 +618,8 @@ class Agent:
             prefill = agent.peer("prefill-0")
             agent.read(BlockList.of_tensor(cache), prefill, prefill.region("kv").blocks(64 << 10)).wait(5)
 
-    Thread-safe. Closing it ends everything that it made; so does the end of the interpreter.
+    Thread-safe. It lives until it is closed, or the interpreter ends, also if nobody has it any more: peers may be at the
+    memory that it registered.
     """
 
     def __init__(
@@ -1005,6 +1006,7 @@ class Agent:
         if self._closed:
             return
         self._closed = True
+        Runtime.get().agents.discard(self)
         if self._signalling is not None:
             self._signalling.close()
         try:
