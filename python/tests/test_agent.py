@@ -165,6 +165,19 @@ async def _awaited(transfer: hawser.Transfer) -> hawser.Transfer:
     return await transfer
 
 
+def test_waiting_for_a_transfer_that_was_never_posted_is_refused(linked: Linked) -> None:
+    transfer = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+
+    with pytest.raises(hawser.Busy, match="never posted"):
+        transfer.wait(5)
+    with pytest.raises(hawser.Busy, match="never posted"):
+        transfer.future()
+    with pytest.raises(hawser.Busy, match="never posted"):
+        asyncio.run(asyncio.wait_for(_awaited(transfer), 5))
+    transfer.post()
+    assert asyncio.run(_awaited(transfer)) is transfer
+
+
 def test_makes_futures(linked: Linked) -> None:
     futures = [linked.initiator.read(linked.local, linked.peer, linked.remote).future() for _ in range(8)]
 

@@ -85,7 +85,14 @@ class Signals:
             if not self._open:
                 raise errors.AgentClosed("the agent is closed")
             self._waiting.setdefault(thing._handle, []).append(ended)
-        thing._watch()
+        try:
+            thing._watch()
+        except errors.HawserError:
+            with self._lock:
+                waiting = self._waiting.get(thing._handle, [])
+                if ended in waiting:
+                    waiting.remove(ended)
+            raise
 
     def _drain(self) -> None:
         try:

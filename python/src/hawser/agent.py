@@ -411,6 +411,8 @@ class Transfer:
             return "<transfer, released>"
 
     def _watch(self) -> None:
+        if table().transfer_poll(self._handle) == 0:
+            raise errors.Busy("the transfer was never posted; post it before waiting for it")
         table().transfer_watch(self._handle)
 
     def _conclude(self) -> "Transfer":
