@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Callable
 
 import pytest
 
+from hawser import _runtime as runtime
 from hawser import aot
 from hawser._runtime import find_java
 
@@ -366,6 +368,28 @@ def bounds(program: Program, tmp_path: Path, **environment: str) -> dict:
     facts["longest_pause_ms"] = max(pauses, default=0.0)
     print(facts)
     return facts
+
+
+def test_a_cache_of_classes_is_used_only_with_what_it_was_made_of(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "jars"
+    own.mkdir()
+    for jar in runtime.jars():
+        shutil.copy2(jar, own / jar.name)
+    monkeypatch.setenv("HAWSER_PYTHON_JARS", str(own))
+    cache = tmp_path / "classes.aot"
+    aot.make(cache)
+    assert runtime._cache(find_java(), runtime.jars()) is None  # not there by default
+    monkeypatch.setenv("HAWSER_PYTHON_AOT_CACHE", str(cache))
+    assert runtime._cache(find_java(), runtime.jars()) == cache
+    source = "import hawser\nwith hawser.Agent('a'): print('moved True', 'classes.aot' in open('/proc/self/maps').read())"
+    check(program(source), "moved True True")
+
+    changed = next(own.glob("hawser-transfer-agent*"))
+    os.utime(changed, (1, 1))
+    assert runtime._cache(find_java(), runtime.jars()) is None
+    check(program(source), "moved True False")
 
 
 def slack() -> float:

@@ -142,7 +142,7 @@ def jars() -> list[Path]:
     )
 
 
-def _machine_options(class_path: list[Path]) -> list[str]:
+def _machine_options(home: JavaHome, class_path: list[Path]) -> list[str]:
     options = [
         "-Djava.class.path=" + os.pathsep.join(str(jar) for jar in class_path),
         "--enable-native-access=ALL-UNNAMED",
@@ -165,7 +165,7 @@ def _machine_options(class_path: list[Path]) -> list[str]:
         # Its log goes to stderr, from warnings upwards.
         f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
     ]
-    cache = _cache()
+    cache = _cache(home, class_path)
     if cache is not None:
         options += [f"-XX:AOTCache={cache}", "-Xlog:aot=off", "-Xlog:cds=off"]
     return options + shlex.split(os.environ.get("HAWSER_JAVA_OPTS", ""))
@@ -182,11 +182,29 @@ def default_cache() -> Path:
     return root / "hawser" / f"{key}.aot"
 
 
-def _cache() -> Optional[Path]:
-    """The cache of loaded and linked classes, if there is one. The JVM ignores one that does not fit."""
+def fingerprint(home: JavaHome, class_path: list[Path]) -> str:
+    """What a cache of classes belongs to. The JVM does not always notice that a jar has changed: so we look ourselves."""
+    facts = [str(home.path), (home.path / "release").read_text()]
+    for jar in class_path:
+        status = jar.stat()
+        facts.append(f"{jar} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def key_file(cache: Path) -> Path:
+    """Beside a cache of classes: the fingerprint of what it belongs to."""
+    return cache.with_name(cache.name + ".key")
+
+
+def _cache(home: JavaHome, class_path: list[Path]) -> Optional[Path]:
+    """The cache of loaded and linked classes, if there is one for this very runtime and these very jars."""
     named = os.environ.get("HAWSER_PYTHON_AOT_CACHE")
     cache = Path(named) if named else default_cache()
-    return cache if cache.is_file() else None
+    try:
+        fits = cache.is_file() and key_file(cache).read_text() == fingerprint(home, class_path)
+    except OSError:
+        fits = False
+    return cache if fits else None
 
 
 class Runtime:
@@ -210,7 +228,7 @@ class Runtime:
                 f"{self.home.library} cannot be loaded ({e}): is it for this machine ({os.uname().machine})?"
             ) from e
         self.guest.before_start()
-        environment = self._create(library, _machine_options(class_path))
+        environment = self._create(library, _machine_options(self.home, class_path))
         self.guest.after_start()
         try:
             address = self._table_address(environment)

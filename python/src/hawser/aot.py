@@ -4,7 +4,7 @@
 """``python -m hawser.aot [FILE]`` prepares the JVM's classes, so that processes start in about half the time.
 
 It runs a small program in a process of its own, whose loaded and linked classes the JVM writes down. The file belongs to
-one Java runtime and one set of jars; with others the JVM ignores it, and this command makes a new one.
+one Java runtime and one set of jars; with others it is ignored, and this command makes a new one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from . import errors
-from ._runtime import default_cache
+from ._runtime import default_cache, find_java, fingerprint, jars, key_file
 
 _PROGRAM = """
 import asyncio, hawser
@@ -52,6 +52,7 @@ def make(file: Path) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     made = file.with_suffix(f".{os.getpid()}")
+    key = fingerprint(find_java(), jars())
     environment = {
         **os.environ,
         "HAWSER_JAVA_OPTS": f"{os.environ.get('HAWSER_JAVA_OPTS', '')} -XX:AOTCacheOutput={made} -Xlog:aot=off -Xlog:cds=off",
@@ -64,7 +65,10 @@ def make(file: Path) -> None:
     if ended.returncode != 0 or not made.is_file():
         made.unlink(missing_ok=True)
         raise errors.RuntimeUnavailable(f"no cache of classes was made (code {ended.returncode}): {ended.stderr.strip()}")
+    # The key goes last: a cache without the right one is not used.
+    key_file(file).unlink(missing_ok=True)
     made.replace(file)
+    key_file(file).write_text(key)
 
 
 def main() -> int:
