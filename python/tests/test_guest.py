@@ -342,7 +342,7 @@ assert sink.buffer() == bytes(range(256)) * 4096
 transfer = agent.prepare("READ", sink.blocks(4096), peers, peers.region("kv").blocks(4096))
 until = time.perf_counter() + 3
 moved = 0
-while time.perf_counter() < until:
+while time.perf_counter() < until or moved < 600:  # enough to be collected a few times
     transfer.post().wait(20)
     agent.read(sink.blocks(4096), peers, peers.region("kv").blocks(4096), remote_indices=range(255, -1, -1)).wait(20)
     moved += 1
@@ -393,8 +393,9 @@ def test_a_cache_of_classes_is_used_only_with_what_it_was_made_of(
 
 
 def slack() -> float:
-    """How much longer things may take here: on a machine that does other things as well, they wait for the processor."""
-    return max(1.0, 3 * os.getloadavg()[0] / (os.cpu_count() or 1))
+    """How much longer things may take here: on a machine that does other things as well, they wait for the processor. Twice
+    as long in any case, for processors differ; perf/RESULTS.md has what was measured."""
+    return max(2.0, 3 * os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def test_keeps_to_its_bounds(program: Program, tmp_path: Path) -> None:
