@@ -210,6 +210,8 @@ script() { # FILE: the user's environment, then what stdin says
     for name in PATH HOME USER LANG LC_ALL ${!JAVA*} ${!HAWSER_*}; do
       [ -z "${!name+set}" ] || [[ $name == HAWSER_LAB_* ]] || printf 'export %s=%q\n' "$name" "${!name}"
     done
+    # What is loaded for the first time takes seconds in an emulated machine.
+    [ -n "${HAWSER_METADATA_TIMEOUT+set}" ] || printf 'export HAWSER_METADATA_TIMEOUT=60s\n'
     printf 'export RDMA_LAB=%q TMPDIR=/tmp\ncd %q\n' "$mode" "$PWD"
     cat
   } >"$1"
