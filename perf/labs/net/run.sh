@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 home=$(cd "$here/../../.." && pwd)
-PATH=$home:$PATH:/usr/sbin:/sbin
+PATH=${HAWSER_LAB_BIN:-$home}:$PATH:/usr/sbin:/sbin # another hawser than this repository's, for its own tests
 
 usage() {
   cat <<'TEXT'

@@ -8,6 +8,7 @@
  * must not know agents or metadata; no transport is named outside its own package.
  */
 module dev.hawser.engine {
+  requires static jdk.jfr;
   requires static org.jspecify;
   requires transitive dev.hawser.memory;
   requires org.jctools.core;
@@ -15,6 +16,7 @@ module dev.hawser.engine {
   exports dev.hawser.engine;
   exports dev.hawser.engine.spi;
   exports dev.hawser.engine.bootstrap;
+  exports dev.hawser.engine.telemetry;
 
   uses dev.hawser.engine.spi.TransportProvider;
 

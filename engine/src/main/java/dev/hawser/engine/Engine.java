@@ -6,6 +6,7 @@
 package dev.hawser.engine;
 
 import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.telemetry.FlowReport;
 import dev.hawser.engine.worker.WorkerEngine;
 import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
@@ -60,6 +61,9 @@ public interface Engine extends AutoCloseable {
 
   /** Closes the link to a peer, if there is one. */
   void disconnect(String peer);
+
+  /** What flows to every peer now, path by path. Any thread; waits for nothing. */
+  List<FlowReport> flows();
 
   /**
    * Asks who answers at an address.

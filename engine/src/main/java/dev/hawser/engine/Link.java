@@ -8,6 +8,7 @@ package dev.hawser.engine;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.telemetry.FlowReport;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -80,6 +81,9 @@ public interface Link extends AutoCloseable {
 
   /** Every path. */
   List<PathReport> paths();
+
+  /** What flows over each path now, and what is wrong with it. Any thread; waits for nothing. */
+  List<FlowReport> flows();
 
   /** By transport name, why it is not used for this peer: never silent about a downgrade. */
   Map<String, String> unused();

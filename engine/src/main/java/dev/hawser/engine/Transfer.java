@@ -6,6 +6,7 @@
 package dev.hawser.engine;
 
 import java.time.Duration;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -100,6 +101,12 @@ public interface Transfer {
 
   /** Bytes acknowledged so far in the present post. */
   long acknowledgedBytes();
+
+  /**
+   * What each path carried of the last post, by the path's number within the link ({@link Link.PathReport#path}); empty
+   * while it is under way or before the first.
+   */
+  Map<Integer, Long> bytesByPath();
 
   /** The target's final view of a transfer. */
   enum RemoteState {

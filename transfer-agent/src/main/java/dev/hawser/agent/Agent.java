@@ -19,6 +19,8 @@ import dev.hawser.engine.Link;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.telemetry.FlowLog;
+import dev.hawser.engine.telemetry.FlowReport;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -27,6 +29,7 @@ import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +62,7 @@ public final class Agent implements AutoCloseable {
       BlockPairs.of(BlockList.builder().build(), BlockList.builder().build());
   private static final Region[] NO_REGIONS = {};
   private static final RemoteRegion[] NO_REMOTE_REGIONS = {};
+  private static final long FLOW_LOG_BYTES = 64L << 20;
   private static final Duration LONGEST_PAUSE = Duration.ofMillis(100);
 
   private final HawserConfig config;
@@ -74,6 +78,7 @@ public final class Agent implements AutoCloseable {
   private final @Nullable MetadataClient client;
   private final @Nullable PeerWatcher watcher;
   private final Telemetry telemetry = new Telemetry();
+  private final @Nullable FlowLog flowLog;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final BooleanSupplier notifiedOrClosed;
   private volatile @Nullable Presence presence;
@@ -94,6 +99,11 @@ public final class Agent implements AutoCloseable {
     this.peers = new Peers(engine, config.secret(), client, listener, callbacks);
     this.watcher = client == null ? null : new PeerWatcher(client, peers);
     this.notifiedOrClosed = () -> !notifications.isEmpty() || closed.get();
+    this.flowLog =
+        config.telemetry().isEmpty()
+            ? null
+            : FlowLog.start(Path.of(config.telemetry()), config.name(), config.telemetryInterval(),
+                FLOW_LOG_BYTES, engine::flows, System::currentTimeMillis);
   }
 
   // ------------------------------------------------------------------------------------------------ starting
@@ -229,6 +239,11 @@ public final class Agent implements AutoCloseable {
   private void superseded(String reason) {
     supersededReason = reason;
     callbacks.run(() -> listener.superseded(reason));
+  }
+
+  /** What flows to every peer now, path by path, and what is wrong with it. Waits for nothing. */
+  public List<FlowReport> flows() {
+    return engine.flows();
   }
 
   // ------------------------------------------------------------------------------------------------ who it is
@@ -752,6 +767,9 @@ public final class Agent implements AutoCloseable {
       return;
     }
     regions.onChange(() -> {});
+    if (flowLog != null) {
+      flowLog.close();
+    }
     if (watcher != null) {
       watcher.close();
     }

@@ -74,6 +74,11 @@ final class Initiation {
     return !active.isEmpty() || !queued.isEmpty();
   }
 
+  /** True if notifications wait for the peer to take earlier ones. */
+  boolean waitsForCredit() {
+    return !creditWaiters.isEmpty();
+  }
+
   boolean wantsPump() {
     return !sending.isEmpty() || !queued.isEmpty();
   }

@@ -25,6 +25,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.telemetry.FlowReport;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
@@ -41,6 +42,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -65,6 +67,9 @@ public final class OutboundLink implements Link {
 
   /** How long an attempt to bring a path back may take while others are up: a rail that is dead does not answer at all. */
   private static final long PROBE_NANOS = 500_000_000;
+
+  /** A path with data under way on which nothing comes for so long is named in errors. */
+  private static final long STALLED_NANOS = 100_000_000;
 
   private final LinkHost host;
   private final LinkSettings settings;
@@ -104,6 +109,7 @@ public final class OutboundLink implements Link {
   private final AtomicLong nextTransfer;
   private final Initiation initiation;
   private final Settlements settlements;
+  private final FlowWatch flowWatch = new FlowWatch();
   private final TransferWindow<Object> window;
   final MessageWriter writer = new MessageWriter();
   private final MessageReader reader = new MessageReader();
@@ -224,6 +230,31 @@ public final class OutboundLink implements Link {
                   p.traffic.written(),
                   p.traffic.read(),
                   p.traffic.latency(),
+                  p.lastFault);
+            })
+        .toList();
+  }
+
+  @Override
+  public List<FlowReport> flows() {
+    long at = host.nanoTime();
+    return pathsSeen.stream()
+        .map(
+            p -> {
+              PathGeneration g = p.current;
+              return new FlowReport(
+                  peer.name(),
+                  p.tier.transport(),
+                  p.route.local().name(),
+                  p.route.remote(),
+                  p.id,
+                  g != null,
+                  p.traffic.written() + p.traffic.read(),
+                  g == null ? 0 : g.bytesInFlight,
+                  g == null ? 0 : Math.max(0, at - g.lastProgressAt),
+                  p.flow.lastEight(),
+                  p.flow.lastMillisecond(at),
+                  g == null ? Set.of() : FlowWatch.of(p.anomalies),
                   p.lastFault);
             })
         .toList();
@@ -625,8 +656,9 @@ public final class OutboundLink implements Link {
   }
 
   /**
-   * Gives up paths on which nothing comes while something does on others. A peer that is stopped or starved is silent on
-   * all of them at once, which is not held against any; nor is time in which we did not look.
+   * Gives up paths on which there is no sign of life while the peer's process is heard on others. A peer that is stopped
+   * or starved is not heard on any, though its kernel may answer on some: that is not held against the others; nor is
+   * time in which we did not look.
    */
   private int lookForSilentPaths() {
     long pause = settings.heartbeatNanos() / LOOKS;
@@ -642,8 +674,8 @@ public final class OutboundLink implements Link {
       if (signs != g.signs) {
         g.signs = signs;
         g.misses = -1;
-        any = true;
       }
+      any |= g.lastProgress != g.watchedProgress;
     }
     int given = 0;
     for (int i = 0; i < live.size(); i++) {
@@ -662,6 +694,8 @@ public final class OutboundLink implements Link {
         given++;
       }
     }
+    flowWatch.look(
+        live, initiation.wantsPump(), initiation.waitsForCredit(), settings.maxBytesInFlight(), now);
     return given;
   }
 
@@ -1256,8 +1290,14 @@ public final class OutboundLink implements Link {
   String faults() {
     StringBuilder text = new StringBuilder();
     for (Path p : paths) {
-      if (p.current == null && !p.lastFault.isEmpty()) {
+      PathGeneration g = p.current;
+      if (g == null && !p.lastFault.isEmpty()) {
         text.append("; ").append(p).append(": ").append(p.lastFault);
+      } else if (g != null && g.bytesInFlight > 0 && now - g.lastProgressAt > STALLED_NANOS) {
+        text.append("; ")
+            .append(p)
+            .append(": peer stalled, %d bytes under way, nothing came for %d ms"
+                .formatted(g.bytesInFlight, (now - g.lastProgressAt) / 1_000_000));
       }
     }
     return text.toString();

@@ -6,6 +6,7 @@
 package dev.hawser.engine.link;
 
 import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.telemetry.FlowRecorder;
 import org.jspecify.annotations.Nullable;
 
 /** The initiator's view of one path: a route and the generations that come and go on it. */
@@ -28,6 +29,10 @@ final class Path {
   long reopenAt;
 
   final PathPace pace = new PathPace();
+  final FlowRecorder flow = new FlowRecorder();
+
+  /** What {@link FlowWatch} found. */
+  volatile int anomalies;
 
   Path(int id, int tierIndex, Tier tier, Reachability.Route route, long now) {
     this.id = id;

@@ -66,6 +66,9 @@ final class PathGeneration implements ConnectionEvents {
 
   int misses;
 
+  /** The progress at {@link FlowWatch}'s last look. */
+  long watchedProgress;
+
   /** Whether CLOSE was posted here, and whether the target has received it. */
   private boolean closeSaid;
 
@@ -307,7 +310,11 @@ final class PathGeneration implements ConnectionEvents {
         path.traffic.took(link.hostNow() - slotPostedAt[slot]);
       }
       path.traffic.acknowledged(transfer.op, length);
-      path.pace.acknowledged(length, link.now() - slotPosted[slot], bytesInFlight == 0, link.now());
+      long now = link.now();
+      long nanos = now - slotPosted[slot];
+      path.pace.acknowledged(length, nanos, bytesInFlight == 0, now);
+      path.flow.completed(now, length, nanos);
+      transfer.carriedOver(index, path.id, length);
     } else {
       link.chunkRefused(this, transfer, slotPosition[slot], status, detail);
     }

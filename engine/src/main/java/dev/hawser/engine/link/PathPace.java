@@ -13,7 +13,7 @@ final class PathPace {
   /** The same guess for all until there is something to measure. */
   private static final double FIRST_RATE = 1e9;
 
-  private static final long FEWEST_IN_FLIGHT = 512 << 10;
+  private static final long FEWEST_IN_FLIGHT = 128 << 10;
 
   /** What is under way may take so long, besides twice the way there and back. */
   private static final long QUEUE_NANOS = 20_000_000;
@@ -24,10 +24,13 @@ final class PathPace {
   private static final int SAMPLE_CHUNKS = 2;
   private static final long SAMPLE_BYTES = 64 << 10;
 
-  /** A path that has become slower is believed sooner than one that has become faster. */
-  private static final double WEIGHT_UP = 0.25;
+  /**
+   * A sample weighs by how long it took: what is fast for a moment is a queue somewhere that was empty. A path that has
+   * become slower is believed sooner than one that has become faster.
+   */
+  private static final double BELIEVED_FASTER_NANOS = 20_000_000;
 
-  private static final double WEIGHT_DOWN = 0.5;
+  private static final double BELIEVED_SLOWER_NANOS = 5_000_000;
 
   /** A chunk at most; what is under way may be one. */
   private static final double CHUNK = 1 << 20;
@@ -35,7 +38,11 @@ final class PathPace {
   /** The least time is forgotten by that much with each sample, since ways change. */
   private static final double FORGET = 1.01;
 
+  /** A small chunk that takes so many times what its bytes and the way need has waited behind others. */
+  private static final double WAITED = 10;
+
   private double rate = FIRST_RATE;
+  private int waits;
   private boolean measured;
   private double leastNanos = Double.MAX_VALUE;
   private long since;
@@ -56,6 +63,9 @@ final class PathPace {
    * @param idle whether nothing is under way any more
    */
   void acknowledged(long length, long nanos, boolean idle, long now) {
+    if (measured && length <= SAMPLE_BYTES && nanos > WAITED * (leastNanos + length * 1e9 / rate)) {
+      waits++;
+    }
     leastNanos = Math.min(leastNanos, Math.max(1.0, (double) nanos));
     bytes += length;
     chunks++;
@@ -65,7 +75,8 @@ final class PathPace {
       return;
     }
     double sample = bytes * 1e9 / elapsed;
-    rate = measured ? rate + (sample - rate) * (sample > rate ? WEIGHT_UP : WEIGHT_DOWN) : sample;
+    double believed = sample > rate ? BELIEVED_FASTER_NANOS : BELIEVED_SLOWER_NANOS;
+    rate = measured ? rate + (sample - rate) * elapsed / (elapsed + believed) : sample;
     measured = true;
     leastNanos *= FORGET;
     begins(now);
@@ -88,5 +99,14 @@ final class PathPace {
     }
     double nanos = QUEUE_NANOS + 2 * leastNanos;
     return Math.min(limit, Math.max(FEWEST_IN_FLIGHT, (long) (rate * nanos / 1e9)));
+  }
+
+  /** Small chunks that waited behind others since {@link #forgetWaits}. */
+  int waits() {
+    return waits;
+  }
+
+  void forgetWaits() {
+    waits = 0;
   }
 }

@@ -12,6 +12,7 @@ import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.wire.MessageWriter;
+import dev.hawser.engine.telemetry.FlightRecorder;
 import dev.hawser.engine.wire.RecordKind;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -21,6 +22,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -111,6 +114,11 @@ final class TransferState implements Transfer {
   private long[] replays = new long[8];
   private int replayCount;
   final GenerationSet carried = new GenerationSet();
+
+  /** By the generation's index, what it carried; and which path that was. */
+  private long[] carriedBytes = new long[4];
+
+  private int[] carriedPath = new int[4];
   final GenerationSet commitSet = new GenerationSet();
   final GenerationSet commitPosted = new GenerationSet();
   final GenerationSet commitAcked = new GenerationSet();
@@ -386,6 +394,7 @@ final class TransferState implements Transfer {
     stranded = 0;
     replayCount = 0;
     carried.clear();
+    Arrays.fill(carriedBytes, 0);
     commitSet.clear();
     commitPosted.clear();
     commitAcked.clear();
@@ -475,6 +484,30 @@ final class TransferState implements Transfer {
 
   void acknowledged(long bytes) {
     ACKED.setOpaque(this, acked + bytes);
+  }
+
+  /** A chunk of it was acknowledged over this generation. */
+  void carriedOver(int generation, int path, long bytes) {
+    if (generation >= carriedBytes.length) {
+      carriedBytes = Arrays.copyOf(carriedBytes, Math.max(generation + 1, 2 * carriedBytes.length));
+      carriedPath = Arrays.copyOf(carriedPath, carriedBytes.length);
+    }
+    carriedBytes[generation] += bytes;
+    carriedPath[generation] = path;
+  }
+
+  @Override
+  public Map<Integer, Long> bytesByPath() {
+    if (status == ACTIVE) {
+      return Map.of();
+    }
+    Map<Integer, Long> paths = new TreeMap<>();
+    for (int i = 0; i < carriedBytes.length; i++) {
+      if (carriedBytes[i] > 0) {
+        paths.merge(carriedPath[i], carriedBytes[i], Long::sum);
+      }
+    }
+    return paths;
   }
 
   boolean allClaimed() {
@@ -594,7 +627,20 @@ final class TransferState implements Transfer {
     }
     settled = settled(id, newRemote);
     end = newEnd;
+    boolean recorded = FlightRecorder.isOn();
+    long took = recorded ? link.hostNow() - postedAt : 0;
     status = ENDED;
+    if (recorded) {
+      FlightRecorder.transfer(
+          link.peer(),
+          id,
+          new String(requestId, StandardCharsets.UTF_8),
+          op.toString(),
+          plan.totalBytes(),
+          took,
+          newEnd.toString(),
+          bytesByPath());
+    }
     Consumer<Transfer> listener = callback;
     if (listener != null) {
       listener.accept(this);

@@ -30,6 +30,7 @@ import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.telemetry.FlowReport;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
@@ -385,6 +386,13 @@ public final class WorkerEngine implements Engine {
       nextTransfers.put(peer, link.nextTransferNumber());
       outbound.remove(peer, link);
     }
+  }
+
+  @Override
+  public List<FlowReport> flows() {
+    List<FlowReport> flows = new ArrayList<>();
+    outbound.values().forEach(link -> flows.addAll(link.flows()));
+    return flows;
   }
 
   @Override

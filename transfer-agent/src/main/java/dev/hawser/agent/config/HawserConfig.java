@@ -36,6 +36,8 @@ import java.util.Map;
  * @param drainTime how long a cancel waits for requests under way before it fences
  * @param notificationCredits notifications that one peer may have undelivered here
  * @param transferTimeout deadline of a transfer that sets none itself
+ * @param telemetry a file to which what flows is appended; empty: none
+ * @param telemetryInterval how often
  * @param secret the cluster secret
  * @param tls certificates, or {@link TlsConfig#OFF}
  * @param strict whether unknown {@code HAWSER_*} variables are errors
@@ -47,7 +49,8 @@ public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl
     Map<String, String> labels, List<String> listen, List<String> advertise, List<String> transports,
     List<String> rails, Map<String, String> transportSettings, int workers, int pathsPerRoute, Duration linkLease,
     Duration heartbeat,
-    Duration connectTimeout, Duration drainTime, int notificationCredits, Duration transferTimeout, Secret secret,
+    Duration connectTimeout, Duration drainTime, int notificationCredits, Duration transferTimeout, String telemetry,
+    Duration telemetryInterval, Secret secret,
     TlsConfig tls, boolean strict, List<Entry> entries, List<String> warnings) {
 
   /**
@@ -176,6 +179,11 @@ public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl
     /** Deadline of a transfer that sets none itself. */
     public Builder transferTimeout(Duration timeout) {
       return set(Setting.TRANSFER_TIMEOUT, Values.text(timeout));
+    }
+
+    /** A file to which what flows over each path is appended, and how often. */
+    public Builder telemetry(Path file, Duration interval) {
+      return set(Setting.TELEMETRY, file.toString()).set(Setting.TELEMETRY_INTERVAL, Values.text(interval));
     }
 
     /** The cluster secret. */

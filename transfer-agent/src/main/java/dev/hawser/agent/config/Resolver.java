@@ -63,7 +63,9 @@ final class Resolver {
         integer(Setting.PATHS, 0, 256), lease, heartbeat, duration(Setting.CONNECT_TIMEOUT, MILLI, HOUR),
         duration(Setting.DRAIN_TIME, Duration.ZERO, Duration.ofSeconds(10)),
         integer(Setting.NOTIFICATION_CREDITS, 1, 1 << 20),
-        duration(Setting.TRANSFER_TIMEOUT, MILLI, Duration.ofDays(1)), secret, tls(), strict,
+        duration(Setting.TRANSFER_TIMEOUT, MILLI, Duration.ofDays(1)),
+        text(Setting.TELEMETRY), duration(Setting.TELEMETRY_INTERVAL, Duration.ofMillis(10), HOUR), secret, tls(),
+        strict,
         List.copyOf(entries.values()), warnings);
   }
 

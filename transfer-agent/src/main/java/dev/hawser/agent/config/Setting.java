@@ -69,6 +69,12 @@ public enum Setting {
   /** A duration, at most 24 h. */
   TRANSFER_TIMEOUT("transfer-timeout", Kind.DURATION, "30s",
       "deadline of a transfer that sets none itself"),
+  /** A file. */
+  TELEMETRY("telemetry", Kind.PATH, "",
+      "a file to append to: what flows over each path, one JSON object a line; empty: none"),
+  /** A duration, 10 ms to 1 h. */
+  TELEMETRY_INTERVAL("telemetry-interval", Kind.DURATION, "1s",
+      "how often that is written"),
   /** A secret. */
   SECRET("secret", Kind.SECRET, "",
       "the cluster secret: signs metadata and authenticates peers; empty: neither"),

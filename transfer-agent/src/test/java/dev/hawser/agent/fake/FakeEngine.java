@@ -12,6 +12,7 @@ import dev.hawser.engine.Link;
 import dev.hawser.engine.LinkException;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.telemetry.FlowReport;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.RegionBinder;
 import dev.hawser.memory.RegionKeys;
@@ -126,6 +127,11 @@ public final class FakeEngine implements Engine {
   @Override
   public Map<String, byte[]> transportDescriptions() {
     return Map.of("fake", address.getBytes(StandardCharsets.US_ASCII));
+  }
+
+  @Override
+  public List<FlowReport> flows() {
+    return List.of();
   }
 
   @Override

@@ -14,6 +14,7 @@ import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.telemetry.FlowReport;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -110,6 +111,11 @@ final class FakeLink implements Link {
   public List<PathReport> paths() {
     return List.of(new PathReport("fake", "fake0", "fake0", 1, 1, state() == State.UP, written.get(), read.get(),
         LatencyCounts.EMPTY, state() == State.UP ? "" : "nobody is there"));
+  }
+
+  @Override
+  public List<FlowReport> flows() {
+    return List.of();
   }
 
   @Override

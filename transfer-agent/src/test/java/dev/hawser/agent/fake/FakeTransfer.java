@@ -16,6 +16,7 @@ import dev.hawser.memory.Region;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -229,6 +230,11 @@ final class FakeTransfer implements Transfer {
   @Override
   public long totalBytes() {
     return plan.totalBytes();
+  }
+
+  @Override
+  public Map<Integer, Long> bytesByPath() {
+    return Map.of();
   }
 
   @Override

@@ -1,0 +1,96 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import dev.hawser.engine.telemetry.Anomaly;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Tells what is wrong with paths that are up. Looks a few times per heartbeat; owned by the link's owner. What it finds is
+ * left at the path, as bits, for reports.
+ */
+final class FlowWatch {
+  /** A path that is less than that share of the median is slow. */
+  private static final double SLOW = 0.5;
+
+  /** Compared with so many busy paths at least, itself among them. */
+  private static final int COMPARED = 3;
+
+  /** In one look; a single one may have come about by chance. */
+  private static final int WAITED = 2;
+
+  private double[] rates = new double[16];
+
+  /**
+   * Looks once.
+   *
+   * @param transfersWait whether bytes wait for paths with room
+   * @param peerIsBehind whether notifications wait for the peer to take earlier ones
+   */
+  void look(List<PathGeneration> live, boolean transfersWait, boolean peerIsBehind, long mostInFlight, long now) {
+    int busy = 0;
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp() && g.bytesInFlight > 0) {
+        if (busy == rates.length) {
+          rates = Arrays.copyOf(rates, 2 * busy);
+        }
+        rates[busy++] = g.path.pace.rate(false, now);
+      }
+    }
+    Arrays.sort(rates, 0, busy);
+    double median = busy == 0 ? 0 : rates[busy / 2];
+    for (int i = 0; i < live.size(); i++) {
+      PathGeneration g = live.get(i);
+      if (g.isUp()) {
+        g.path.anomalies = find(g, busy < COMPARED ? 0 : median, transfersWait, peerIsBehind, mostInFlight, now);
+        g.watchedProgress = g.lastProgress;
+        g.path.pace.forgetWaits();
+      }
+    }
+  }
+
+  private static int find(
+      PathGeneration g, double median, boolean transfersWait, boolean peerIsBehind, long mostInFlight, long now) {
+    PathPace pace = g.path.pace;
+    boolean busy = g.bytesInFlight > 0;
+    int found = 0;
+    if (busy && transfersWait && (g.bytesInFlight >= pace.flight(mostInFlight) || g.room() <= 0)) {
+      found |= bit(Anomaly.BACK_PRESSURE);
+    }
+    if (pace.waits() >= WAITED) {
+      found |= bit(Anomaly.HEAD_OF_LINE);
+    }
+    if (busy && pace.rate(false, now) < SLOW * median) {
+      found |= bit(Anomaly.SLOW_RAIL);
+    }
+    // The kernel or NIC at the other end answers, and nothing that its process would say comes.
+    boolean silentButAlive = busy && g.misses <= 0 && g.lastProgress == g.watchedProgress;
+    if (peerIsBehind || silentButAlive) {
+      found |= bit(Anomaly.PEER_NOT_READY);
+    }
+    return found;
+  }
+
+  @SuppressWarnings("EnumOrdinal") // of this process only
+  private static int bit(Anomaly anomaly) {
+    return 1 << anomaly.ordinal();
+  }
+
+  /** What bits stand for. */
+  static Set<Anomaly> of(int bits) {
+    Set<Anomaly> all = EnumSet.noneOf(Anomaly.class);
+    for (Anomaly each : Anomaly.values()) {
+      if ((bits & bit(each)) != 0) {
+        all.add(each);
+      }
+    }
+    return all;
+  }
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the scenarios of the network lab and compares what comes out with what is wanted. See README.md, or --help.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PATH=$PATH:/usr/sbin:/sbin
+
+usage() {
+  cat <<'TEXT'
+Runs the scenarios of the network lab; ends with 1 if one falls short. Needs root, iperf3 and run.sh's tools.
+
+  scenarios.sh [OPTION...] [SCENARIO...]      all, if none is named
+
+  sum        4 rails, one request at a time, beside 4 iperf3
+  slow       one rail at a tenth of the speed
+  ecmp       4 equal ways, one of them half loaded by others
+  cut        a rail goes down, and comes back
+  blackhole  a rail swallows everything, and comes back
+  incast     4 senders to one target
+  random     random cuts, black holes and restores, every byte compared
+
+  --rate RATE     of a rail (1gbit)
+  --events N      of random (30)
+  --seed S        of random (1)
+  --relax FACTOR  for a machine that is busy otherwise: multiplies what is tolerated, shares and times (1)
+  --keep FOLDER   keep what was measured
+TEXT
+}
+wrong() {
+  printf 'net scenarios: %s; see %s --help\n' "$1" "$0" >&2
+  exit 2
+}
+
+rate=1gbit count=30 seed=1 relax=1 keep='' names=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --rate | --events | --seed | --relax | --keep)
+      [ $# -ge 2 ] || wrong "$1 needs a value"
+      case $1 in
+        --rate) [[ $2 =~ ^[0-9]+(mbit|gbit)$ ]] && rate=$2 || wrong "--rate $2: write it as 250mbit" ;;
+        --events) [[ $2 =~ ^[0-9]+$ ]] && count=$2 || wrong "--events $2 is no number" ;;
+        --seed) [[ $2 =~ ^[0-9]+$ ]] && seed=$2 || wrong "--seed $2 is no number" ;;
+        --relax) [[ $2 =~ ^[0-9]+(\.[0-9]+)?$ ]] && relax=$2 || wrong "--relax $2 is no number" ;;
+        --keep) mkdir -p "$2" && keep=$(realpath "$2") || wrong "--keep $2: no such folder can be made" ;;
+      esac
+      shift 2
+      ;;
+    sum | slow | ecmp | cut | blackhole | incast | random)
+      names+=("$1")
+      shift
+      ;;
+    *) wrong "there is no scenario $1" ;;
+  esac
+done
+[ "${#names[@]}" -gt 0 ] || names=(sum slow ecmp cut blackhole incast random)
+command -v iperf3 >/dev/null || { echo "net scenarios: iperf3 is missing; install it (Debian, Ubuntu: apt install iperf3)" >&2; exit 125; }
+work=${keep:-$(mktemp -d)}
+[ -n "$keep" ] || trap 'rm -rf "$work"' EXIT
+case $rate in *mbit) gbits=$(awk "BEGIN { print ${rate%mbit} / 1000 }") ;; *) gbits=${rate%gbit} ;; esac
+tenth=$(awk "BEGIN { printf \"%dkbit\", $gbits * 100000 }") half=$(awk "BEGIN { printf \"%dkbit\", $gbits * 500000 }")
+export HAWSER_HEARTBEAT=${HAWSER_HEARTBEAT:-50ms}
+failed=0
+
+verdict() { # WHAT FIGURE OPERATOR WANTED UNIT: share (wanted at least), ms or x (at most)
+  local ok
+  ok=$(awk -v a="$2" -v b="$4" -v op="$3" -v r="$relax" 'BEGIN {
+    if (a == "") { print "no"; exit }
+    if (op == ">=") { t = 1 - (1 - b) * r; print (a >= t) ? "yes" : "no" } else print (a <= b * r) ? "yes" : "no" }')
+  [ "$ok" = yes ] || failed=1
+  printf '%-58s %10s %s%-3s %s\n' "$1" "${2:-none}" "$3 $4" " ${5-}" "$([ "$ok" = yes ] && echo ok || echo 'FALLS SHORT')"
+}
+lab() { # NAME RUN-OPTION... -- COMMAND
+  local name=$1 code=0
+  shift
+  "$here/run.sh" --rate "$rate" --timeout 15m "$@" >"$work/$name.out" 2>&1 || code=$?
+  [ "$code" -eq 0 ] && return
+  failed=1
+  printf '%-58s FAILED with %s:\n' "$name" "$code"
+  tail -n 8 "$work/$name.out" | sed 's/^/    /'
+  return 1
+}
+bench() { # of run.sh's command: a shell that has $work
+  printf 'hawser bench --role initiator --peer target --metadata $HAWSER_METADATA --transport tcp --op write %s' "$1"
+}
+gbits_of() { # FILE REQUEST-BYTES
+  awk -v want="$2" '/"request_bytes"/ { gsub(/[^0-9]/, ""); at = $0 } /"gbits_per_s"/ { split($0, x, /[:,]/); if (at == want) print x[2] + 0 }' "$1" | head -n 1
+}
+# Bits per microsecond that the first host sent from one time to another, in seconds relative to an event.
+rate_between() { # FILE EVENT-MICROSECONDS FROM TO
+  awk -F, -v e="$2" -v f="$3" -v t="$4" '
+    NF >= 3 { s = 0; for (i = 2; i < NF; i += 2) s += $i; x = ($1 - e) / 1e6
+      if (x >= f && !seen) { seen = 1; x0 = x; s0 = s }
+      if (x <= t) { x1 = x; s1 = s } }
+    END { if (seen && x1 > x0) printf "%.4f\n", (s1 - s0) * 8e-9 / (x1 - x0) }' "$1"
+}
+# Milliseconds from an event until what is sent in 100 ms reaches a rate for the first time.
+back_after() { # FILE EVENT RATE
+  awk -F, -v e="$2" -v want="$3" '
+    NF >= 3 { s = 0; for (i = 2; i < NF; i += 2) s += $i
+      n++; x[n] = ($1 - e) / 1e6; y[n] = s
+      while (x[n] - x[b + 1] > 0.1) b++
+      if (b > 0 && x[b] >= 0 && (y[n] - y[b]) * 8e-9 / (x[n] - x[b]) >= want) { printf "%.0f\n", x[b] * 1000; exit } }' "$1"
+}
+# The least rate in 100 ms between two times.
+least_between() { # FILE EVENT FROM TO
+  awk -F, -v e="$2" -v f="$3" -v t="$4" '
+    NF >= 3 { s = 0; for (i = 2; i < NF; i += 2) s += $i
+      n++; x[n] = ($1 - e) / 1e6; y[n] = s
+      while (x[n] - x[b + 1] > 0.1) b++
+      if (b > 0 && x[b] >= f && x[n] <= t) { r = (y[n] - y[b]) * 8e-9 / (x[n] - x[b]); if (least == "" || r < least) least = r } }
+    END { print least }' "$1"
+}
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a != "" && b > 0) printf "%.3f\n", a / b }'; }
+event() { awk -v what="$2" '$2 == what { print $1; exit }' "$1"; } # FILE cut|blackhole|restore
+
+export folder=$work
+cat >"$work/iperf" <<'IPERF'
+# The sum of one iperf3 stream on each of 4 rails at the same time, Gb/s.
+for r in 0 1 2 3; do ip netns exec h2 iperf3 -s -1 -B 10.77.$r.2 -p 5201 >/dev/null & done
+sleep 0.5
+for r in 0 1 2 3; do iperf3 -c 10.77.$r.2 -p 5201 -t 3 -O 1 -f k >"$folder/iperf.$r" & done
+wait
+cat "$folder"/iperf.? | awk '/receiver/ { for (i = 1; i < NF; i++) if ($(i + 1) == "Kbits/sec") s += $i } END { print s / 1e6 }' >"$folder/iperf.sum"
+IPERF
+
+for name in "${names[@]}"; do
+  case $name in
+    sum)
+      lab sum --rails 4 -- bash -c ". $work/iperf; $(bench '--sizes 64M,1M --depth 1 --duration 3s --warmup 200ms --verify sample') --json $work/sum.json" || continue
+      iperf=$(<"$work/iperf.sum")
+      verdict "sum: one 64 MiB request over 4 rails, of 4 iperf3" "$(ratio "$(gbits_of "$work/sum.json" 67108864)" "$iperf")" '>=' 0.95
+      verdict "sum: single 1 MiB requests, of 4 iperf3" "$(ratio "$(gbits_of "$work/sum.json" 1048576)" "$iperf")" '>=' 0.8
+      ;;
+    slow)
+      lab slow --rails 4 --slow "2=$tenth" -- bash -c ". $work/iperf; $(bench '--sizes 64M --depth 1 --duration 3s --warmup 400ms --verify sample') --json $work/slow.json" || continue
+      verdict "slow: one rail at a tenth, of what 4 iperf3 get" "$(ratio "$(gbits_of "$work/slow.json" 67108864)" "$(<"$work/iperf.sum")")" '>=' 0.93
+      ;;
+    ecmp)
+      lab ecmp --ecmp 4 --foreign "1=$half" -- bash -c "$(bench '--sizes 64M --depth 2 --paths 32 --duration 4s --warmup 400ms --verify sample') --json $work/ecmp.json" || continue
+      free=$(awk "BEGIN { print $gbits * (4 * 0.956 - 0.5 * 1.03) }") # TCP's headers, and those of UDP
+      verdict "ecmp: 4 ways, one half loaded, of what is free" "$(ratio "$(gbits_of "$work/ecmp.json" 67108864)" "$free")" '>=' 0.9
+      ;;
+    cut | blackhole)
+      lab "$name" --rails 4 "--$name" 1@3s --restore 1@6s --timeline "$work/$name.csv" --events "$work/$name.events" -- \
+        bash -c "$(bench '--sizes 64M --depth 4 --duration 9s --warmup 100ms --verify sample') --json $work/$name.json" || continue
+      csv=$work/$name.csv at=$(event "$work/$name.events" "$name") again=$(event "$work/$name.events" restore)
+      before=$(rate_between "$csv" "$at" -1 0)
+      three=$(awk "BEGIN { print $before * 0.75 }")
+      verdict "$name: from 200 ms later on, of 3 rails" "$(ratio "$(rate_between "$csv" "$at" 0.2 2.2)" "$three")" '>=' 0.95
+      verdict "$name: back to 0.95 of 3 rails" "$(back_after "$csv" "$at" "$(awk "BEGIN { print $three * 0.95 }")")" '<=' 200 ms
+      verdict "$name: from 2 s after it is restored on, of 4 rails" "$(ratio "$(rate_between "$csv" "$again" 2 3.5)" "$before")" '>=' 0.95
+      verdict "$name: least 100 ms meanwhile, of 3 rails" "$(ratio "$(least_between "$csv" "$again" 0 2)" "$three")" '>=' 0.5
+      ;;
+    incast)
+      lab incast --hosts 6 --rails 1 -- bash -c "hawser bench mesh --metadata \$HAWSER_METADATA --nodes target,target-3,target-4,target-5,target-6 --transport tcp --size 4M --depth 2 --warmup 200ms --duration 1s --json $work/incast.json" || continue
+      spread=$(tr -d ' \n' <"$work/incast.json" | sed 's/.*"incast":\[//; s/\],"all".*//; s/},{/}\n{/g' | awk -F'[:,}"]+' '
+        { for (i = 1; i < NF; i++) { if ($i == "target") t = $(i + 1); if ($i ~ /^gbytes/) g = $(i + 1) } sum[t] += g; v[t, ++n[t]] = g }
+        END { for (t in n) for (i = 1; i <= n[t]; i++) { d = v[t, i] / (sum[t] / n[t]) - 1; if (d < 0) d = -d; if (d > worst) worst = d } printf "%.3f\n", 1 - worst }')
+      verdict "incast: 4 to 1, the farthest from its fair share" "$spread" '>=' 0.9
+      ;;
+    random)
+      lab random --rails 4 --random "$count" --seed "$seed" --events "$work/random.events" --watch "$work/random.watch" -- \
+        bash -c "$(bench '--sizes 64M,1M --depth 2 --warmup 100ms --verify full') --duration $((count * 3 / 5 + 6))s --timeout 60s --json $work/random.json" || continue
+      verdict "random: $count cuts, black holes, restores: requests failed" "$(awk '/"errors"/ { gsub(/[^0-9]/, ""); n += $0 } END { print n + 0 }' "$work/random.json")" '<=' 0
+      # From 10 s after each process began until its end: descriptors, and memory, must not grow.
+      verdict "random: file descriptors more at the end" "$(awk -F, '!($2 in t) { t[$2] = $1 } $1 > t[$2] + 10 && !($2 in first) { first[$2] = $4 } { last[$2] = $4 } END { for (p in first) { d = last[p] - first[p]; if (d > worst) worst = d } print worst + 0 }' "$work/random.watch")" '<=' 16
+      ;;
+  esac
+done
+exit "$failed"
