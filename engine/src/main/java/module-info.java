@@ -17,6 +17,7 @@ module dev.hawser.engine {
   exports dev.hawser.engine.spi;
   exports dev.hawser.engine.bootstrap;
   exports dev.hawser.engine.telemetry;
+  exports dev.hawser.engine.topology;
 
   uses dev.hawser.engine.spi.TransportProvider;
 

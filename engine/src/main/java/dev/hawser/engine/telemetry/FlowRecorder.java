@@ -45,6 +45,11 @@ public final class FlowRecorder {
   private long completions;
   private long lastMillisecond = Long.MIN_VALUE;
 
+  /** Of a path that has carried nothing yet. */
+  public FlowRecorder() {
+    // nothing to do
+  }
+
   /**
    * Owner only: a chunk was acknowledged.
    *
@@ -86,8 +91,8 @@ public final class FlowRecorder {
       long end = (long) COMPLETIONS.getAcquire(this);
       FlowWindow window = readEight(end);
       VarHandle.loadLoadFence();
-      // The owner may be writing one more than it has published, over what is a whole ring older.
-      if ((long) COMPLETIONS.getOpaque(this) - end < SLOTS - WINDOW_COMPLETIONS) {
+      // The owner may be writing one or two more than it has published, over what is a whole ring older.
+      if ((long) COMPLETIONS.getOpaque(this) - end < SLOTS - WINDOW_COMPLETIONS - 2) {
         return window;
       }
       Thread.onSpinWait();
