@@ -49,33 +49,40 @@ final class FlowWatch {
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
-        g.path.anomalies = find(g, busy < COMPARED ? 0 : median, transfersWait, peerIsBehind, mostInFlight, now);
+        PathPace pace = g.path.pace;
+        boolean full = g.bytesInFlight >= pace.flight(mostInFlight) || g.room() <= 0;
+        boolean answersOnly = g.signed && g.lastProgress == g.watchedProgress;
+        g.path.anomalies =
+            g.bytesInFlight == 0
+                ? idle(pace.waits(), peerIsBehind)
+                : idle(pace.waits(), peerIsBehind || answersOnly)
+                    | busy(transfersWait && full, pace.rate(false, now), busy < COMPARED ? 0 : median);
         g.watchedProgress = g.lastProgress;
-        g.path.pace.forgetWaits();
+        pace.forgetWaits();
       }
     }
   }
 
-  private static int find(
-      PathGeneration g, double median, boolean transfersWait, boolean peerIsBehind, long mostInFlight, long now) {
-    PathPace pace = g.path.pace;
-    boolean busy = g.bytesInFlight > 0;
-    int found = 0;
-    if (busy && transfersWait && (g.bytesInFlight >= pace.flight(mostInFlight) || g.room() <= 0)) {
-      found |= bit(Anomaly.BACK_PRESSURE);
-    }
-    if (pace.waits() >= WAITED) {
-      found |= bit(Anomaly.HEAD_OF_LINE);
-    }
-    if (busy && pace.rate(false, now) < SLOW * median) {
-      found |= bit(Anomaly.SLOW_RAIL);
-    }
-    // The kernel or NIC at the other end answers, and nothing that its process would say comes.
-    boolean silentButAlive = busy && g.misses <= 0 && g.lastProgress == g.watchedProgress;
-    if (peerIsBehind || silentButAlive) {
-      found |= bit(Anomaly.PEER_NOT_READY);
-    }
-    return found;
+  /**
+   * What can be wrong whether or not anything is under way.
+   *
+   * @param waits small chunks that waited behind others since the last look
+   * @param peerIsBehind its kernel or NIC answers and nothing that its process would say comes, or it does not take
+   *     notifications
+   */
+  static int idle(int waits, boolean peerIsBehind) {
+    return (waits >= WAITED ? bit(Anomaly.HEAD_OF_LINE) : 0) | (peerIsBehind ? bit(Anomaly.PEER_NOT_READY) : 0);
+  }
+
+  /**
+   * What can be wrong while something is under way.
+   *
+   * @param transfersWait whether bytes wait though this path has as much as it may have
+   * @param rate its own
+   * @param median of the busy paths, 0 if they are too few
+   */
+  static int busy(boolean transfersWait, double rate, double median) {
+    return (transfersWait ? bit(Anomaly.BACK_PRESSURE) : 0) | (rate < SLOW * median ? bit(Anomaly.SLOW_RAIL) : 0);
   }
 
   @SuppressWarnings("EnumOrdinal") // of this process only

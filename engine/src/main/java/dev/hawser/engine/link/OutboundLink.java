@@ -671,7 +671,8 @@ public final class OutboundLink implements Link {
         continue;
       }
       long signs = g.connection.signsOfLife();
-      if (signs != g.signs) {
+      g.signed = signs != g.signs;
+      if (g.signed) {
         g.signs = signs;
         g.misses = -1;
       }

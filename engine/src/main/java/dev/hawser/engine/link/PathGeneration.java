@@ -66,6 +66,9 @@ final class PathGeneration implements ConnectionEvents {
 
   int misses;
 
+  /** Whether there was one at the last look. */
+  boolean signed;
+
   /** The progress at {@link FlowWatch}'s last look. */
   long watchedProgress;
 
