@@ -32,6 +32,9 @@ public interface Transfer {
   /** Asks for the commit phase without a payload: the end then means visible, not only received. */
   Transfer flush(boolean flush);
 
+  /** Whose chunks go first where transfers wait for the same paths; BULK unless set. */
+  Transfer priority(Priority priority);
+
   /** Appears in telemetry and errors on both sides; at most 64 bytes of UTF-8; null for none. */
   Transfer requestId(@Nullable String requestId);
 

@@ -6,6 +6,7 @@
 package dev.hawser.agent;
 
 import dev.hawser.engine.LinkException;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
@@ -67,6 +68,12 @@ public final class PreparedTransfer implements TransferHandle {
   /** Whether the end of a WRITE means visible at the peer, and not only received. */
   public PreparedTransfer flush(boolean flush) {
     transfer.flush(flush);
+    return this;
+  }
+
+  /** Whose chunks go first where transfers to a peer wait for the same paths; BULK unless set. */
+  public PreparedTransfer priority(Priority priority) {
+    transfer.priority(priority);
     return this;
   }
 

@@ -36,7 +36,9 @@ final class Initiation {
   private final ArrayDeque<TransferState> queued = new ArrayDeque<>();
 
   /** Have bytes to claim; served in turn. */
-  private final ArrayDeque<TransferState> sending = new ArrayDeque<>();
+  private final Turns<TransferState> sending = new Turns<>();
+
+  private final Turns.Server<TransferState> server = this::serve;
 
   /** Something happened to them. */
   private final ArrayDeque<TransferState> ready = new ArrayDeque<>();
@@ -161,7 +163,7 @@ final class Initiation {
   private void toSending(TransferState t) {
     if (!t.inSending) {
       t.inSending = true;
-      sending.add(t);
+      sending.add(t, t.priority());
     }
   }
 
@@ -197,29 +199,23 @@ final class Initiation {
       return 0;
     }
     survey();
-    int posted = 0;
-    int idle = 0;
-    while (!sending.isEmpty() && idle < sending.size()) {
-      TransferState t = sending.remove();
-      if (!maySend(t)) {
-        t.inSending = false;
-        continue;
-      }
-      if (postNext(t)) {
-        posted++;
-        idle = 0;
-        if (t.allClaimed()) {
-          t.inSending = false;
-          chainIfPossible(t);
-        } else {
-          sending.add(t);
-        }
-      } else {
-        idle++;
-        sending.add(t);
-      }
+    return sending.pump(server);
+  }
+
+  private Turns.Outcome serve(TransferState t) {
+    if (!maySend(t)) {
+      t.inSending = false;
+      return Turns.Outcome.GONE;
     }
-    return posted;
+    if (!postNext(t)) {
+      return Turns.Outcome.WAIT;
+    }
+    if (!t.allClaimed()) {
+      return Turns.Outcome.MORE;
+    }
+    t.inSending = false;
+    chainIfPossible(t);
+    return Turns.Outcome.LAST;
   }
 
   private static boolean maySend(TransferState t) {

@@ -6,6 +6,7 @@
 package dev.hawser.engine.link;
 
 import dev.hawser.engine.GrantCheck;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest;
@@ -84,6 +85,7 @@ final class TransferState implements Transfer {
   private byte[] payload = NO_BYTES;
   private RecordKind recordKind = RecordKind.FLUSH;
   private boolean needsRecord;
+  private Priority priority = Priority.BULK;
   private long counter;
   private byte[] requestId = NO_BYTES;
   private long timeoutNanos = 30_000_000_000L;
@@ -204,6 +206,17 @@ final class TransferState implements Transfer {
       needsRecord = flush;
     }
     return this;
+  }
+
+  @Override
+  public Transfer priority(Priority newPriority) {
+    mustBeIdle();
+    priority = newPriority;
+    return this;
+  }
+
+  Priority priority() {
+    return priority;
   }
 
   private Transfer plain() {

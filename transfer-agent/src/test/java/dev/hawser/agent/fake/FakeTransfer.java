@@ -7,6 +7,7 @@ package dev.hawser.agent.fake;
 
 import dev.hawser.engine.GrantCheck;
 import dev.hawser.engine.InboundNotification;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest;
@@ -69,6 +70,11 @@ final class FakeTransfer implements Transfer {
 
   @Override
   public Transfer flush(boolean flush) {
+    return this;
+  }
+
+  @Override
+  public Transfer priority(Priority priority) {
     return this;
   }
 
