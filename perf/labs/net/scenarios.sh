@@ -19,10 +19,13 @@ Runs the scenarios of the network lab; ends with 1 if one falls short. Needs roo
   blackhole  a rail swallows everything, and comes back
   incast     4 senders to one target
   random     random cuts, black holes and restores, every byte compared
+  telemetry  a slow rail, and a target that is stopped for a second: what is said of them
+  healthy    load and nothing else: no path may be given up
 
   --rate RATE     of a rail (1gbit)
   --events N      of random (30)
   --seed S        of random (1)
+  --healthy TIME  of healthy, in seconds (20)
   --relax FACTOR  for a machine that is busy otherwise: multiplies what is tolerated, shares and times (1)
   --keep FOLDER   keep what was measured
 TEXT
@@ -32,32 +35,33 @@ wrong() {
   exit 2
 }
 
-rate=1gbit count=30 seed=1 relax=1 keep='' names=()
+rate=1gbit count=30 seed=1 healthy=20 relax=1 keep='' names=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help)
       usage
       exit 0
       ;;
-    --rate | --events | --seed | --relax | --keep)
+    --rate | --events | --seed | --healthy | --relax | --keep)
       [ $# -ge 2 ] || wrong "$1 needs a value"
       case $1 in
         --rate) [[ $2 =~ ^[0-9]+(mbit|gbit)$ ]] && rate=$2 || wrong "--rate $2: write it as 250mbit" ;;
         --events) [[ $2 =~ ^[0-9]+$ ]] && count=$2 || wrong "--events $2 is no number" ;;
         --seed) [[ $2 =~ ^[0-9]+$ ]] && seed=$2 || wrong "--seed $2 is no number" ;;
+        --healthy) [[ $2 =~ ^[0-9]+$ ]] && healthy=$2 || wrong "--healthy $2 is no number of seconds" ;;
         --relax) [[ $2 =~ ^[0-9]+(\.[0-9]+)?$ ]] && relax=$2 || wrong "--relax $2 is no number" ;;
         --keep) mkdir -p "$2" && keep=$(realpath "$2") || wrong "--keep $2: no such folder can be made" ;;
       esac
       shift 2
       ;;
-    sum | slow | ecmp | cut | blackhole | incast | random)
+    sum | slow | ecmp | cut | blackhole | incast | random | telemetry | healthy)
       names+=("$1")
       shift
       ;;
     *) wrong "there is no scenario $1" ;;
   esac
 done
-[ "${#names[@]}" -gt 0 ] || names=(sum slow ecmp cut blackhole incast random)
+[ "${#names[@]}" -gt 0 ] || names=(sum slow ecmp cut blackhole incast random telemetry healthy)
 command -v iperf3 >/dev/null || { echo "net scenarios: iperf3 is missing; install it (Debian, Ubuntu: apt install iperf3)" >&2; exit 125; }
 work=${keep:-$(mktemp -d)}
 [ -n "$keep" ] || trap 'rm -rf "$work"' EXIT
@@ -169,6 +173,22 @@ for name in "${names[@]}"; do
       verdict "random: $count cuts, black holes, restores: requests failed" "$(awk '/"errors"/ { gsub(/[^0-9]/, ""); n += $0 } END { print n + 0 }' "$work/random.json")" '<=' 0
       # From 10 s after each process began until its end: descriptors, and memory, must not grow.
       verdict "random: file descriptors more at the end" "$(awk -F, '!($2 in t) { t[$2] = $1 } $1 > t[$2] + 10 && !($2 in first) { first[$2] = $4 } { last[$2] = $4 } END { for (p in first) { d = last[p] - first[p]; if (d > worst) worst = d } print worst + 0 }' "$work/random.watch")" '<=' 16
+      ;;
+    telemetry)
+      rm -f "$work"/flows*
+      lab telemetry --rails 4 --slow "2=$tenth" -- bash -c "export HAWSER_TELEMETRY=$work/flows HAWSER_TELEMETRY_INTERVAL=50ms
+        $(bench '--sizes 64M --depth 4 --duration 6s --warmup 400ms --verify sample') &
+        sleep 5
+        for p in \$(ip netns pids h2); do grep -qa -- 'target' /proc/\$p/cmdline && grep -qa java /proc/\$p/comm && t=\$p; done
+        kill -STOP \$t; sleep 1; kill -CONT \$t; wait %1" || continue
+      verdict "telemetry: marks of a slow rail that are on the slow one" "$(awk '/slow_rail/ { n++; if (/"rail":"tcp:10.77.2.1"/) on++ } END { if (n) printf "%.3f\n", on / n }' "$work/flows")" '>=' 0.8
+      verdict "telemetry: was told of the stopped target (1: yes)" "$(grep -q peer_not_ready "$work/flows" && echo 1 || echo 0)" '>=' 1
+      verdict "telemetry: paths given up meanwhile" "$(grep -c '"fault":"[^"]*nothing came' "$work/flows")" '<=' 0
+      ;;
+    healthy)
+      rm -f "$work"/healthy.flows*
+      lab healthy --rails 4 -- bash -c "export HAWSER_TELEMETRY=$work/healthy.flows; $(bench '--sizes 64M --depth 4 --warmup 400ms --verify sample') --duration ${healthy}s" || continue
+      verdict "healthy: paths given up in $healthy s under load" "$(grep -c '"fault":"[^"]' "$work/healthy.flows")" '<=' 0
       ;;
   esac
 done
