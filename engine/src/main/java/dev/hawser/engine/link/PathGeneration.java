@@ -141,9 +141,7 @@ final class PathGeneration implements ConnectionEvents {
     slotPosition[slot] = position;
     slotLength[slot] = length;
     slotPosted[slot] = now;
-    if (bytesInFlight == 0) {
-      path.pace.begins(now);
-    }
+    path.pace.posted(length, bytesInFlight == 0, now);
     bytesInFlight += length;
     return true;
   }

@@ -32,9 +32,6 @@ final class PathPace {
 
   private static final double BELIEVED_SLOWER_NANOS = 5_000_000;
 
-  /** A chunk at most; what is under way may be one. */
-  private static final double CHUNK = 1 << 20;
-
   /** The least time is forgotten by that much with each sample, since ways change. */
   private static final double FORGET = 1.01;
 
@@ -49,8 +46,19 @@ final class PathPace {
   private long bytes;
   private int chunks;
 
-  /** The path begins to be busy. */
-  void begins(long now) {
+  /** The largest chunk since the path was idle. */
+  private long largest;
+
+  /** A chunk is posted; whether nothing else is under way. */
+  void posted(long length, boolean first, long now) {
+    if (first) {
+      largest = 0;
+      begin(now);
+    }
+    largest = Math.max(largest, length);
+  }
+
+  private void begin(long now) {
     since = now;
     bytes = 0;
     chunks = 0;
@@ -79,7 +87,7 @@ final class PathPace {
     rate = measured ? rate + (sample - rate) * elapsed / (elapsed + believed) : sample;
     measured = true;
     leastNanos *= FORGET;
-    begins(now);
+    begin(now);
   }
 
   /**
@@ -89,7 +97,7 @@ final class PathPace {
    */
   double rate(boolean idle, long now) {
     long elapsed = now - since;
-    return idle || elapsed <= 0 ? rate : Math.min(rate, (bytes + CHUNK) * 1e9 / elapsed);
+    return idle || elapsed <= 0 ? rate : Math.min(rate, (bytes + largest) * 1e9 / elapsed);
   }
 
   /** Bytes that may be under way, at most {@code limit}. */

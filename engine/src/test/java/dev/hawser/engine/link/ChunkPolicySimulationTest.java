@@ -136,9 +136,7 @@ class ChunkPolicySimulationTest {
         }
         long length = policy.length(table, row, remaining, MOST);
         SimPath p = paths.get(row);
-        if (p.inFlight == 0) {
-          p.pace.begins(now);
-        }
+        p.pace.posted(length, p.inFlight == 0, now);
         p.queue.add(new Piece(t, length, now));
         p.inFlight += length;
         t.claimed += length;

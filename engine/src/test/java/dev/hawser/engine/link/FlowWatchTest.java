@@ -27,7 +27,7 @@ class FlowWatchTest {
   void aSmallChunkThatWaitedIsCounted() {
     PathPace pace = new PathPace();
     long now = 0;
-    pace.begins(now);
+    pace.posted(1 << 20, true, now);
     for (int i = 0; i < 8; i++) {
       now += 1_000_000;
       pace.acknowledged(1 << 20, 1_000_000, false, now); // about 1 GB/s
@@ -44,7 +44,7 @@ class FlowWatchTest {
   @Test
   void aBusyPathOfWhichNothingIsHeardCountsAsSlower() {
     PathPace pace = new PathPace();
-    pace.begins(0);
+    pace.posted(1 << 20, true, 0);
     pace.acknowledged(1 << 20, 1_000_000, false, 1_000_000);
     pace.acknowledged(1 << 20, 1_000_000, false, 2_000_000);
     double rate = pace.rate(false, 2_000_000);
