@@ -150,8 +150,12 @@ for name in "${names[@]}"; do
       verdict "ecmp: 4 ways, one half loaded, of what is free" "$(ratio "$(gbits_of "$work/ecmp.json" 67108864)" "$free")" '>=' 0.9
       ;;
     cut | blackhole)
+      rm -f "$work/$name".flows*
       lab "$name" --rails 4 "--$name" 1@3s --restore 1@6s --timeline "$work/$name.csv" --events "$work/$name.events" -- \
-        bash -c "$(bench '--sizes 64M --depth 4 --duration 9s --warmup 100ms --verify sample') --json $work/$name.json" || continue
+        bash -c "export HAWSER_TELEMETRY=$work/$name.flows HAWSER_TELEMETRY_INTERVAL=100ms; $(bench '--sizes 64M --depth 4 --duration 9s --warmup 100ms --verify sample') --json $work/$name.json" || continue
+      told='nothing came for'
+      [ "$name" = blackhole ] || told=PORT_DOWN
+      verdict "$name: was told as \"$told\" (1: yes)" "$(grep -q "\"fault\":\"[^\"]*$told" "$work/$name.flows" && echo 1 || echo 0)" '>=' 1
       csv=$work/$name.csv at=$(event "$work/$name.events" "$name") again=$(event "$work/$name.events" restore)
       before=$(rate_between "$csv" "$at" -1 0)
       three=$(awk "BEGIN { print $before * 0.75 }")

@@ -9,6 +9,7 @@ import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.BootstrapStream;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.WorkStatus;
@@ -16,16 +17,49 @@ import dev.hawser.engine.staging.PathStaging;
 import dev.hawser.engine.staging.StagingRing;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.Region;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import org.jspecify.annotations.Nullable;
 
 /** The end that posts requests. */
 final class InitiatorConnection extends TcpConnection {
   private final SegmentCursor cursor = new SegmentCursor();
   private final ReadPlaces reads;
+  private final @Nullable NetworkInterface device;
   private boolean lastPiece; // the READ_DATA under way ends its READ
 
+  /** An end of which nobody knows by which interface it goes out. */
   InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging) {
+    this(key, stream, staging, null);
+  }
+
+  /**
+   * The initiator's end.
+   *
+   * @param device the interface that it goes out by; null if that is not known
+   */
+  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging, @Nullable NetworkInterface device) {
     super(key, stream, ReadPlaces.NATIVE_BYTES, staging);
     this.reads = new ReadPlaces(extra);
+    this.device = device;
+  }
+
+  /** Sockets are told nothing when their interface loses its link: it is looked at here. */
+  @Override
+  public long signsOfLife() {
+    NetworkInterface out = device;
+    if (out != null && isOpen() && !hasLink(out)) {
+      fail(new PathFault(PathFault.Kind.PORT_DOWN, describe() + ": interface " + out.getName() + " has no link"));
+    }
+    return super.signsOfLife();
+  }
+
+  private static boolean hasLink(NetworkInterface device) {
+    try {
+      return device.isUp(); // IFF_UP and IFF_RUNNING
+    } catch (SocketException e) {
+      return false; // it is gone
+    }
   }
 
   @Override

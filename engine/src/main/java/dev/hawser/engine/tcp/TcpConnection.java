@@ -439,7 +439,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     };
   }
 
-  private void fail(PathFault why) {
+  final void fail(PathFault why) {
     if (state == State.OPEN) {
       state = State.FAILED;
       fault = why;
@@ -461,7 +461,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   }
 
   @Override
-  public final long signsOfLife() {
+  public long signsOfLife() {
     return isOpen() ? received + Sockets.segmentsIn(stream.fd()) : received;
   }
 

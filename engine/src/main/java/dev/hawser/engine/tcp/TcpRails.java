@@ -53,6 +53,11 @@ final class TcpRails {
     return new TcpRails(List.copyOf(rails), interfaces, new TcpDescription(host, addresses));
   }
 
+  /** The interface that has a numeric address; null if none has. */
+  static @Nullable NetworkInterface device(String address) {
+    return device(InetAddress.ofLiteral(address));
+  }
+
   private static @Nullable NetworkInterface device(InetAddress address) {
     try {
       return NetworkInterface.getByInetAddress(address);

@@ -136,7 +136,12 @@ final class TcpTransport implements Transport {
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
       TcpOffer.check(peerMessage);
       settings.apply(stream.fd());
-      return new InitiatorConnection(key, stream, new PathStaging(staging));
+      String own = route.local().name();
+      return new InitiatorConnection(
+          key,
+          stream,
+          new PathStaging(staging),
+          TcpRails.canReach(own, route.remote()) ? TcpRails.device(own) : null);
     }
 
     @Override
