@@ -81,12 +81,14 @@ public final class TransferOptions {
 
   /** With a deadline, counted from the post. */
   public TransferOptions timeout(Duration duration) {
-    return new TransferOptions(notification, counter, flush, requestId, Objects.requireNonNull(duration), grant, priority);
+    return new TransferOptions(notification, counter, flush, requestId, Objects.requireNonNull(duration), grant,
+        priority);
   }
 
   /** Under a grant: a READ is checked against its generation after the data. */
   public TransferOptions grant(LentBlocks lent) {
-    return new TransferOptions(notification, counter, flush, requestId, timeout, Objects.requireNonNull(lent), priority);
+    return new TransferOptions(notification, counter, flush, requestId, timeout, Objects.requireNonNull(lent),
+        priority);
   }
 
   /** With another priority than BULK. */

@@ -57,7 +57,8 @@ final class CancelTimings {
         settled[i] = (System.nanoTime() - began) / 1e6;
         cancelled += write.end() instanceof TransferEnd.Cancelled ? 1 : 0;
       }
-      System.out.printf("%d of %d ended CANCELLED; ms from cancel to the end: %s; to the target's word: %s%n", cancelled,
+      System.out.printf("%d of %d ended CANCELLED; ms from cancel to the end: %s; to the target's word: %s%n",
+          cancelled,
           ROUNDS, spread(ended), spread(settled));
     }
   }
