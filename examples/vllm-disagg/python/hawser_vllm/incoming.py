@@ -302,6 +302,8 @@ class Receiver:
             if reception is not None:
                 self._stats.count("num_aborted_reqs")
                 self._fail(reception, "the request was aborted")
+                if not reception.legs and not reception.push:
+                    self.notify_only(transfer_id, reception.source)  # nobody there was asked for anything yet
 
     def _fail(self, reception: Reception, reason: str) -> None:
         with self._lock:

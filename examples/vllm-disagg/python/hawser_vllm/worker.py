@@ -63,8 +63,8 @@ class KvWorker:
         self.geometry = geometry
         self.stats = TransferStats()
         self._regions = regions
-        # Two threads: a handshake with an engine that does not answer must not hold back the writes of others.
-        self._handshakes = ThreadPoolExecutor(1, thread_name_prefix="hawser-handshake")
+        # Several, and apart from the writes: an engine that does not answer must not hold back the requests of others.
+        self._handshakes = ThreadPoolExecutor(4, thread_name_prefix="hawser-handshake")
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="hawser-push")
         peers = Peers(agent, geometry, regions, facts, handshake_timeout)
         self.lender = Lender(peers, self.stats, clock, lease, patience=min(lease, 5.0))
