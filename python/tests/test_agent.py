@@ -447,3 +447,78 @@ def test_describes_peers(linked: Linked) -> None:
     assert facts["name"] == "target" and facts["connected"]
     assert [region["name"] for region in facts["regions"]] == ["kv"]
     assert any(path["up"] for path in facts["paths"])
+
+
+def test_threads_that_take_notifications_at_once_get_each_once(linked: Linked) -> None:
+    back = linked.target.add_peer(linked.initiator.metadata())
+    count = 600
+    taken: list[bytes] = []
+    over = threading.Event()
+
+    def take() -> None:
+        while not over.is_set():
+            notification = linked.initiator.next_notification()
+            if notification is None:
+                time.sleep(0.0005)
+            else:
+                taken.append(notification.payload)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(count):
+            linked.target.notify(back, f"{number:06d}").wait(10)
+        deadline = time.monotonic() + 10
+        while len(taken) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(10)
+
+    assert sorted(taken) == [f"{number:06d}".encode() for number in range(count)]
+
+
+@pytest.mark.parametrize("timeout", [None, "5", float("nan")])
+def test_refuses_what_is_no_time(linked: Linked, timeout: object) -> None:
+    for wait in (
+        linked.initiator.next_notification,
+        linked.peer.wait_connected,
+        linked.our_region.close,
+        linked.initiator.notify(linked.peer, b"x").wait,
+    ):
+        with pytest.raises(hawser.InvalidArgument, match="timeout"):
+            wait(timeout)  # type: ignore[arg-type]
+
+
+def test_an_infinite_time_is_one(linked: Linked) -> None:
+    linked.peer.wait_connected(float("inf"))
+    linked.initiator.notify(linked.peer, b"x", timeout=float("inf")).wait(float("inf"))
+    linked.our_region.close(float("inf"))
+
+
+def test_refuses_what_the_c_abi_would_cut(linked: Linked) -> None:
+    with pytest.raises(hawser.InvalidArgument, match="NUL"):
+        Agent("a\0b")
+    with pytest.raises(hawser.InvalidArgument, match="request_id"):
+        linked.initiator.notify(linked.peer, b"x", request_id="a\0b")
+    with pytest.raises(hawser.InvalidArgument, match="name"):
+        linked.initiator.allocate(64, name="a\0b")
+    with pytest.raises(hawser.InvalidArgument, match="64 bits"):
+        linked.initiator.notify(linked.peer, counter=1 << 64)
+    with pytest.raises(hawser.InvalidArgument, match="64 bits"):
+        linked.initiator.expect(1 << 64, 1)
+    with pytest.raises(hawser.InvalidArgument, match="notification"):
+        linked.initiator.notify(linked.peer, 5)  # type: ignore[arg-type]
+
+
+def test_refuses_numbers_that_would_be_read_as_others(linked: Linked) -> None:
+    blocks = BlockList.of_tensor(linked.ours)
+    theirs = linked.peer.region("kv").blocks(BLOCK)
+    # Zero is zero in either order: it is the order that is refused.
+    with pytest.raises(hawser.InvalidArgument, match="byte order"):
+        linked.initiator.read(blocks, linked.peer, theirs, local_indices=np.zeros(1, ">i8"), remote_indices=[0])
+    for rows in (np.ones((2, 3)), np.ones((2, 3), ">u8"), [(1, 1, 0, 1), (1, 1)], [(-1, 1, 0)]):
+        with pytest.raises(hawser.InvalidArgument, match="rows"):
+            BlockList.from_triples(rows)

@@ -192,3 +192,48 @@ except hawser.AgentClosed as e:
 """
     result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
     assert "gone True" in result.stdout, result.stderr
+
+
+INTERRUPTED = """
+import signal, threading
+import hawser
+
+agent, other = hawser.Agent("interrupted"), hawser.Agent("other")
+
+class Stop(Exception): pass
+def stop(*_): raise Stop
+def ask(*_):
+    assert other.describe()["name"] == "other"
+    asked.append(1)
+
+# An exception out of a handler leaves an answer on its way, which belongs to nobody.
+signal.signal(signal.SIGALRM, stop)
+for round in range(10):
+    signal.setitimer(signal.ITIMER_REAL, 0.03)
+    try:
+        agent.next_notification(5)
+        raise AssertionError("not interrupted")
+    except Stop:
+        pass
+    assert agent.describe()["name"] == "interrupted", round
+
+# A handler, like a finalizer, may call while a call of the same thread is under way.
+asked = []
+signal.signal(signal.SIGALRM, ask)
+signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+for round in range(5):
+    assert agent.next_notification(0.2) is None
+    assert agent.describe()["name"] == "interrupted", round
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert asked
+print("fine")
+"""
+
+
+def test_calls_that_are_interrupted_or_nested_get_their_own_answers(
+    sidecar: tuple[str, subprocess.Popen], program: Program
+) -> None:
+    path, _ = sidecar
+    result = program(INTERRUPTED, HAWSER_PYTHON_SIDECAR=path)
+
+    assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr

@@ -72,10 +72,10 @@ class SidecarTable:
                 f"process {os.getpid()} is a fork of {self._pid}, whose agents are in the sidecar: start the child with the"
                 " multiprocessing method 'spawn', or connect only in it"
             )
+        # Taken out while it is in use: a finalizer or a handler of signals that calls meanwhile gets one of its own.
         connection = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-        return connection
+        self._local.connection = None
+        return self._connect() if connection is None else connection
 
     def _exchange(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> tuple[_remote.Reader, list[int]]:
         connection = self._connection()
@@ -83,12 +83,19 @@ class SidecarTable:
             _remote.send(connection, number, body, descriptors)
             _, answer, came = _remote.receive(connection)
         except OSError as e:
-            self._local.connection = None
             connection.close()
             raise errors.AgentClosed(
                 f"the sidecar at {self._path} is gone ({e}), and what it did for this process with it: start it again, and make"
                 " new agents"
             ) from e
+        except BaseException:
+            # Ctrl-C, for example: the answer is still to come, and must not be taken for that of the next call.
+            connection.close()
+            raise
+        if getattr(self._local, "connection", None) is None:
+            self._local.connection = connection
+        else:
+            connection.close()
         return _remote.Reader(answer), came
 
     def _function(self, name: str) -> Callable[..., int]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes as c
 import json
+import math
+import numbers
 import os
+import threading
 import time
 import weakref
 from dataclasses import dataclass
@@ -44,7 +47,25 @@ _SLICE = 0.1
 
 
 def _nanos(seconds: float) -> int:
-    return max(0, min(int(seconds * 1e9), 1 << 62))
+    return int(max(0.0, min(_seconds(seconds) * 1e9, float(1 << 62))))
+
+
+def _seconds(timeout: float) -> float:
+    """A time to wait, which may be infinite."""
+    try:
+        seconds = timeout + 0.0
+    except TypeError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise errors.InvalidArgument(f"timeout: {timeout!r} is no time; give seconds, math.inf for very long")
+    return seconds
+
+
+def _text(what: str, value: str) -> bytes:
+    """A text for the C ABI, where it ends at its first NUL."""
+    if not isinstance(value, str) or "\0" in value:
+        raise errors.InvalidArgument(f"{what}: {value!r} is no text without NUL; give a str")
+    return value.encode()
 
 
 @dataclass(frozen=True)
@@ -228,7 +249,7 @@ class Peer:
             UnknownPeer: if it has none that we know of.
         """
         info = _abi.RegionInfo(c.sizeof(_abi.RegionInfo))
-        table().peer_region(self._handle, name.encode(), c.byref(info))
+        table().peer_region(self._handle, _text("name", name), c.byref(info))
         return PeerRegion(name, info.address, info.length, device_name(info.device), info.access)
 
     def covers(self, blocks: BlockList, operation: str = "READ") -> bool:
@@ -422,7 +443,7 @@ class Transfer:
 
 def _in_slices(wait: Any, timeout: float) -> Any:
     """Calls wait(ns) until it does not time out, in slices short enough for Ctrl-C."""
-    deadline = time.monotonic() + min(timeout, _FOREVER)
+    deadline = time.monotonic() + min(_seconds(timeout), _FOREVER)
     while True:
         left = deadline - time.monotonic()
         try:
@@ -430,6 +451,12 @@ def _in_slices(wait: Any, timeout: float) -> Any:
         except errors.WaitTimeout:
             if left <= _SLICE:
                 raise
+
+
+def _counter(counter: int) -> int:
+    if not isinstance(counter, numbers.Integral) or not -(1 << 63) <= counter < 1 << 63:
+        raise errors.InvalidArgument(f"counter: {counter!r} is no integer of 64 bits")
+    return int(counter)
 
 
 def _options(
@@ -444,14 +471,19 @@ def _options(
     if counter is not None and payload is not None:
         raise errors.InvalidArgument("counter: a transfer notifies or counts, not both; drop one")
     if payload is not None and not isinstance(payload, bytes):
-        payload = bytes(payload)
+        try:
+            payload = memoryview(payload).tobytes()
+        except TypeError:
+            raise errors.InvalidArgument(
+                f"notification: {type(payload).__name__} is neither bytes nor text; give one of them"
+            ) from None
     return _abi.Options(
         c.sizeof(_abi.Options),
         (_COUNTER if counter is not None else 0) | (_FLUSH if flush else 0),
         payload,
         0 if payload is None else len(payload),
-        None if request_id is None else request_id.encode(),
-        counter or 0,
+        None if request_id is None else _text("request_id", request_id),
+        0 if counter is None else _counter(counter),
         0 if timeout is None else max(1, _nanos(timeout)),
         0 if grant is None else grant._handle,
     )
@@ -506,8 +538,8 @@ class PollSet:
         Raises:
             WaitTimeout: if some have not within the time; those that have ended have left the set.
         """
+        deadline = time.monotonic() + _seconds(timeout)
         ended = self.poll()
-        deadline = time.monotonic() + timeout
         while self._transfers:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -668,11 +700,11 @@ class Agent:
             if key.startswith(("HAWSER_", "NCCL_")) and not key.startswith(("HAWSER_PYTHON_", "HAWSER_JAVA_")):
                 lines.append(f"{key}={value}")
         out = c.c_uint64()
-        table().agent_start(name.encode(), "\n".join(lines).encode(), c.byref(out))
+        table().agent_start(_text("name", name), "\n".join(lines).encode(), c.byref(out))
         self._handle = out.value
         self._closed = False
         self.name = name
-        self._notification = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo))
+        self._local = threading.local()
         runtime.agents.add(self)
 
     # --------------------------------------------------------------------------------------------- who it is
@@ -731,14 +763,14 @@ class Agent:
         number = found.device if device is None else device_number(device)
         out = c.c_uint64()
         table().region_register(
-            self._handle, None if name is None else name.encode(), found.address, layout.nbytes, number, access, c.byref(out)
+            self._handle, None if name is None else _text("name", name), found.address, layout.nbytes, number, access, c.byref(out)
         )
         return self._keep(Region(self, out.value, name, found))
 
     def allocate(self, nbytes: int, name: Optional[str] = None, *, access: int = REMOTE_READ_WRITE) -> Region:
         """Allocates host memory, zeroed, which peers on this host can map: :meth:`Region.buffer` gives it."""
         out = c.c_uint64()
-        table().region_allocate(self._handle, None if name is None else name.encode(), nbytes, access, c.byref(out))
+        table().region_allocate(self._handle, None if name is None else _text("name", name), nbytes, access, c.byref(out))
         return self._keep(Region(self, out.value, name, None))
 
     def _keep(self, region: Region) -> Region:
@@ -779,11 +811,11 @@ class Agent:
             UnknownPeer: if it is not within the time.
         """
         out = c.c_uint64()
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + _seconds(timeout)
         while True:
             left = deadline - time.monotonic()
             try:
-                table().peer_get(self._handle, name.encode(), _nanos(max(0.0, min(left, 10 * _SLICE))), c.byref(out))
+                table().peer_get(self._handle, _text("name", name), _nanos(max(0.0, min(left, 10 * _SLICE))), c.byref(out))
                 return self._peer(out.value)
             except errors.UnknownPeer:
                 if left <= 10 * _SLICE:
@@ -951,10 +983,13 @@ class Agent:
 
     def next_notification(self, timeout: float = 0.0) -> Optional[Notification]:
         """The next notification, waiting for it for some seconds; None if there is none."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + _seconds(timeout)
+        # One for each thread: others get notifications while this one is within the call.
+        info = getattr(self._local, "notification", None)
+        if info is None:
+            info = self._local.notification = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo))
         while True:
             left = deadline - time.monotonic()
-            info = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo)) if timeout > 0 else self._notification
             if table().notification_next(self._handle, _nanos(max(0.0, min(left, _SLICE))), c.byref(info)):
                 request_id = info.request_id.decode() if info.request_id_bytes else None
                 return Notification(
@@ -979,7 +1014,7 @@ class Agent:
     def expect(self, counter: int, arrivals: int) -> Expectation:
         """Expects arrivals at a counter, in any order and from anybody; those that came before count."""
         out = c.c_uint64()
-        table().expect(self._handle, counter, arrivals, c.byref(out))
+        table().expect(self._handle, _counter(counter), arrivals, c.byref(out))
         return Expectation(self, out.value, counter, arrivals)
 
     # ------------------------------------------------------------------------------------------------ grants

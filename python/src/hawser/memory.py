@@ -335,15 +335,24 @@ class BlockList:
             kind: ``"host"``, ``"cuda"`` or ``"hip"``.
         """
         if isinstance(rows, (list, tuple)):
-            flat = array.array("Q", (n for row in rows for n in row))
+            try:
+                flat = array.array("Q", (n for row in rows for n in row))
+            except (TypeError, OverflowError) as e:
+                raise errors.InvalidArgument(f"rows: {e}; each is (address, length, device number)") from None
             memory = Memory.of(flat)
             shape: tuple[int, ...] = (len(rows), 3)
-            if len(flat) != 3 * len(rows):
+            if any(len(row) != 3 for row in rows):
                 raise errors.InvalidArgument("rows: each is (address, length, device number)")
         else:
             memory = Memory.of(rows)
             shape = memory.layout.shape
             packed = Layout.packed(shape, 8)
+            kind_of_rows = _kind(rows)
+            if kind_of_rows not in "iu" or memory.device != 0:
+                raise errors.InvalidArgument(
+                    "rows: their elements are no integers of 64 bits on the host in the machine's byte order; convert them:"
+                    " rows.astype('uint64')"
+                )
             if len(shape) != 2 or shape[1] != 3 or memory.layout != packed:
                 raise errors.InvalidArgument(
                     f"rows: shape {shape}, {memory.layout.itemsize} bytes each, is not a C-contiguous N×3 of 64-bit integers"
@@ -432,6 +441,8 @@ class Indices:
         if len(layout.shape) != 1:
             raise errors.InvalidArgument(f"indices: shape {layout.shape} is not one-dimensional")
         kind = _kind(indices)
+        if kind == ">":
+            raise errors.InvalidArgument("indices: they are of the other byte order; give them in the machine's")
         if layout.itemsize not in (4, 8) or kind not in "iul" or memory.device != 0:
             raise errors.InvalidArgument(
                 f"indices: {kind}{layout.itemsize} on {device_name(memory.device)}; give integers of 4 or 8 bytes on the host"
@@ -447,7 +458,8 @@ class Indices:
 def _kind(indices: Any) -> str:
     interface = getattr(indices, "__array_interface__", None)
     if isinstance(interface, dict):
-        return interface["typestr"][1]
+        order, kind = interface["typestr"][:2]
+        return ">" if order == (">" if sys.byteorder == "little" else "<") else kind
     code = getattr(indices, "typecode", None)
     if isinstance(code, str):
         return "i" if code in "iIlLqQ" else code
