@@ -40,7 +40,12 @@ final class GpuMover implements Mover {
   /** Slices that may be under way. */
   static final int DEPTH = 16;
 
-  private static final int MAX_SEGMENTS = 1 << 16;
+  /** The most segments of a slice: so that the device begins with the first while tables are written for the next. */
+  private static final int MAX_SEGMENTS = 12 << 10;
+
+  /** Their tables are written in no time. */
+  private static final int FEW_SEGMENTS = 2048;
+
   private static final long HOST_BYTES = 4 << 20;
 
   /** The most bytes of host memory that is not pinned in one go. */
@@ -154,6 +159,17 @@ final class GpuMover implements Mover {
   @Override
   public boolean movesAtOnce(long bytes) {
     return false;
+  }
+
+  @Override
+  public boolean isCostly(TransferPlan plan, long position, long length) {
+    return plan.pairs().size() > FEW_SEGMENTS && kept.find(plan, position, length) == null;
+  }
+
+  /** The thread may be the caller's, who gets it back in between. */
+  @Override
+  public int movesPerPoll() {
+    return 1;
   }
 
   @Override

@@ -25,8 +25,6 @@ import java.util.function.Function;
  * the death of the target: it cannot stand for an acknowledgement.
  */
 public final class InitiatorConnection extends MappedConnection {
-  private static final int STEPS_PER_POLL = 256;
-
   private final PeerRegions regions;
   private final Mover mover;
   private final WorkQueue queue = new WorkQueue();
@@ -37,6 +35,8 @@ public final class InitiatorConnection extends MappedConnection {
   private boolean released;
   // The version at which the next request was found to wait; −1: it was not judged yet.
   private int waitingSince = -1;
+  // Whoever posted gets its thread back before a costly request begins: the next poll is the worker's, or of somebody who waits.
+  private boolean later;
   // A request is refused, and there was no room to tell the target.
   private boolean untold;
 
@@ -117,10 +117,10 @@ public final class InitiatorConnection extends MappedConnection {
         return true;
       }
     }
-    queue.addData(workId, request.transfer(), op, plan, position, length);
-    if (mover.sliceBytes() == Long.MAX_VALUE) {
-      advance(); // a device does the work, the sooner the better
+    if (first && mover.isCostly(plan, position, length)) {
+      later = true;
     }
+    queue.addData(workId, request.transfer(), op, plan, position, length);
     return true;
   }
 
@@ -228,7 +228,8 @@ public final class InitiatorConnection extends MappedConnection {
 
   @Override
   public int work() {
-    int done = isOver() ? 0 : advance();
+    int done = isOver() || later ? 0 : advance();
+    later = false;
     done += reap();
     done += unread().complete();
     if (isOver() && !released) {
@@ -255,9 +256,10 @@ public final class InitiatorConnection extends MappedConnection {
 
   /** Begins what waits, as much as one poll may. */
   private int advance() {
+    int most = mover.movesPerPoll();
     long bytes = 0;
     int steps = 0;
-    while (queue.isAnyWaiting() && bytes < mover.sliceBytes() && steps < STEPS_PER_POLL && !isOver()) {
+    while (queue.isAnyWaiting() && bytes < mover.sliceBytes() && steps < most && !isOver()) {
       TransferPlan plan = queue.plan();
       if (plan == null) {
         queue.begun(0, WorkStatus.SUCCESS);

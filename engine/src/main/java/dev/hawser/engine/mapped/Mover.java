@@ -35,6 +35,16 @@ public interface Mover {
   /** The most bytes of one {@link #move}. */
   long sliceBytes();
 
+  /** Whether the first {@link #move} of a request takes so long that it is not for the thread that posts. */
+  default boolean isCostly(TransferPlan plan, long position, long length) {
+    return false;
+  }
+
+  /** How often {@link #move} is called in one poll, at most. */
+  default int movesPerPoll() {
+    return 256;
+  }
+
   /**
    * Begins to move the next slice of a request that was judged {@link Verdict#READY}.
    *

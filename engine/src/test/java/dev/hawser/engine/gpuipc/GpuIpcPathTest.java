@@ -153,6 +153,7 @@ class GpuIpcPathTest {
     pumpUntil(() -> atInitiator.ends.containsKey(1L));
     cuda.gpu().hold(true);
     post(2, Op.WRITE, local, published(remote));
+    turn(); // the device has it now
     initiator.abort();
     target.abort();
     for (int i = 0; i < 1000; i++) {
