@@ -7,6 +7,7 @@ package dev.hawser.engine;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -47,6 +48,13 @@ public interface Transfer {
    * FAILED(STALE). Null for none.
    */
   Transfer grant(@Nullable GrantCheck grant);
+
+  /**
+   * What a post waits for before its first byte is read or written, and before anything of it is told to the target: asked
+   * again and again by whoever moves the link, so it must be cheap, and must not block. Null for nothing. The timeout runs
+   * meanwhile.
+   */
+  Transfer startsWhen(@Nullable BooleanSupplier condition);
 
   /**
    * Called once at the end of each post, on an engine thread: must not block and must not call back

@@ -68,6 +68,7 @@ public final class Agent implements AutoCloseable {
   private final HawserConfig config;
   private final Engine engine;
   private final MemoryRegistry registry;
+  private final StreamTimelines timelines;
   private final OwnRegions regions;
   private final GenerationWords words;
   private final Peers peers;
@@ -89,6 +90,7 @@ public final class Agent implements AutoCloseable {
     this.config = config;
     this.engine = engine;
     this.registry = registry;
+    this.timelines = new StreamTimelines(registry);
     this.client = client;
     this.notifications = notifications;
     this.counters = counters;
@@ -134,6 +136,7 @@ public final class Agent implements AutoCloseable {
     private final HawserConfig config;
     private Executor callbacks = Callbacks.VIRTUAL;
     private AgentListener listener = new AgentListener() {};
+    private Supplier<MemoryRegistry> registries = MemoryRegistry::create;
     private EngineStarter starter = Engine::start;
 
     private Builder(HawserConfig config) {
@@ -149,6 +152,12 @@ public final class Agent implements AutoCloseable {
     /** Hears of lost and restarted peers, and of aborted transfers. */
     public Builder listener(AgentListener newListener) {
       listener = newListener;
+      return this;
+    }
+
+    /** For tests: devices that are none. */
+    Builder registry(Supplier<MemoryRegistry> newRegistries) {
+      registries = newRegistries;
       return this;
     }
 
@@ -171,7 +180,7 @@ public final class Agent implements AutoCloseable {
         throw new ConfigException(Setting.NAME.key(), "name: '" + config.name() + "' cannot name an agent: " + problem
             + "; set it in the program or as " + Setting.NAME.variable());
       }
-      return new AgentStart(config, starter, new Callbacks(callbacks), listener).start();
+      return new AgentStart(config, registries, starter, new Callbacks(callbacks), listener).start();
     }
   }
 
@@ -303,6 +312,25 @@ public final class Agent implements AutoCloseable {
   /** Allocates host memory, filled with zeros; peers on this host can map it. */
   public Region allocate(String regionName, long bytes, Access access) {
     return named(regionName, () -> registry.allocate(bytes, access));
+  }
+
+  /**
+   * Whether a transfer failed that a stream waited for ({@link PreparedTransfer#before}), since {@link #cure}.
+   *
+   * @param device of the stream
+   * @param stream the driver's handle
+   */
+  public boolean isPoisoned(Device device, long stream) {
+    return timelines.of(device, stream).isPoisoned();
+  }
+
+  /** The user has seen that a stream was poisoned, and has done again what depended on it. */
+  public void cure(Device device, long stream) {
+    timelines.of(device, stream).cure();
+  }
+
+  StreamTimelines timelines() {
+    return timelines;
   }
 
   /**
@@ -784,6 +812,7 @@ public final class Agent implements AutoCloseable {
       if (client != null) {
         client.close();
       }
+      timelines.close();
       registry.close();
     }
   }

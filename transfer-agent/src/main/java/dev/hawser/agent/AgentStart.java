@@ -21,6 +21,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,12 +35,16 @@ final class AgentStart {
   private static final int ATTEMPTS = 5;
 
   private final HawserConfig config;
+  private final Supplier<MemoryRegistry> registries;
   private final EngineStarter starter;
   private final Callbacks callbacks;
   private final AgentListener listener;
 
-  AgentStart(HawserConfig config, EngineStarter starter, Callbacks callbacks, AgentListener listener) {
+  AgentStart(
+      HawserConfig config, Supplier<MemoryRegistry> registries, EngineStarter starter, Callbacks callbacks,
+      AgentListener listener) {
     this.config = config;
+    this.registries = registries;
     this.starter = starter;
     this.callbacks = callbacks;
     this.listener = listener;
@@ -50,7 +55,7 @@ final class AgentStart {
       LOG.log(Level.WARNING, warning);
     }
     if (config.metadata().isEmpty()) {
-      return startEngine(MemoryRegistry.create(), null, now());
+      return startEngine(registries.get(), null, now());
     }
     MetadataClient client =
         new MetadataClient(config.metadata(), config.metadataTimeout(), config.metadataToken(),
@@ -74,7 +79,7 @@ final class AgentStart {
       // The registry loads native symbols meanwhile.
       CompletableFuture<Optional<MetadataHead>> heads =
           CompletableFuture.supplyAsync(() -> client.peek(config.name()), Callbacks.VIRTUAL);
-      MemoryRegistry registry = MemoryRegistry.create();
+      MemoryRegistry registry = registries.get();
       Agent agent = null;
       try {
         @Nullable

@@ -10,6 +10,7 @@ import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.Region;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
@@ -30,6 +31,7 @@ public final class PreparedTransfer implements TransferHandle {
   private final Transfer transfer;
   private final Region[] regions;
   private final boolean carriesData;
+  private final StreamOrder order = new StreamOrder();
 
   private @Nullable String requestId;
   private @Nullable Consumer<? super PreparedTransfer> callback;
@@ -106,6 +108,42 @@ public final class PreparedTransfer implements TransferHandle {
     return this;
   }
 
+  /**
+   * Each post begins only when a stream of the user has done what it was given before the post: nothing is read or written
+   * earlier. The thread that moves the link looks for it, at no call of the driver.
+   *
+   * @param device of the stream
+   * @param stream the driver's handle, as PyTorch's {@code torch.cuda.current_stream().cuda_stream}; 0 is the default stream
+   * @throws dev.hawser.memory.DeviceAbsentException if there is no such device
+   */
+  public PreparedTransfer after(Device device, long stream) {
+    order.after(agent.timelines().of(device, stream));
+    transfer.startsWhen(order.condition());
+    return this;
+  }
+
+  /**
+   * What a stream of the user is given after a post waits until that post has ended. It goes on also if the post fails: then
+   * {@link Agent#isPoisoned} tells, and what the stream did since is not to be trusted. The user's own calls that wait for the
+   * device, as freeing memory does, must not come between the post and its end on the thread that would end it.
+   *
+   * @param device of the stream
+   * @param stream the driver's handle
+   * @throws dev.hawser.memory.DeviceAbsentException if there is no such device
+   */
+  public PreparedTransfer before(Device device, long stream) {
+    order.before(agent.timelines().of(device, stream));
+    return this;
+  }
+
+  /** Each post begins at once, and no stream waits for it. */
+  public PreparedTransfer unordered() {
+    order.after(null);
+    order.before(null);
+    transfer.startsWhen(null);
+    return this;
+  }
+
   /** Called with this at the end of each post, on the callback executor; null for none. */
   public PreparedTransfer onEnd(@Nullable Consumer<? super PreparedTransfer> newCallback) {
     if (transfer.end() == null && transfer.id() != 0) {
@@ -169,13 +207,25 @@ public final class PreparedTransfer implements TransferHandle {
             requestId);
       }
     }
+    if (order.isSet()) {
+      orderPost();
+    }
     told = false;
     endedAt = 0;
     postedAt = System.nanoTime();
   }
 
+  private void orderPost() {
+    if (transfer.end() == null && transfer.id() != 0) {
+      release();
+      throw new IllegalStateException("post: " + this + " is under way; await its end before posting it again");
+    }
+    order.begin();
+  }
+
   private RuntimeException refused(RuntimeException e) {
     told = true;
+    order.end(true);
     if (!(e instanceof LinkException)) {
       return e;
     }
@@ -205,6 +255,7 @@ public final class PreparedTransfer implements TransferHandle {
   /** On an engine thread: must be short, and must not call back into the engine. */
   private void ended(Transfer ended) {
     endedAt = System.nanoTime();
+    order.end(!(ended.end() instanceof TransferEnd.Done));
     release();
     TransferFuture waiting = future;
     if (waiting != null) {

@@ -34,6 +34,7 @@ final class Initiation {
 
   /** Posted by the user, waiting for a path or for room in the window. */
   private final ArrayDeque<TransferState> queued = new ArrayDeque<>();
+  private boolean startsToAsk; // one of them waits for what has to be asked for
 
   /** Have bytes to claim; served in turn. */
   private final Turns<TransferState> sending = new Turns<>();
@@ -81,6 +82,11 @@ final class Initiation {
     return !creditWaiters.isEmpty();
   }
 
+  /** Whether a transfer waits for something that has to be asked for again and again. */
+  boolean asksForStarts() {
+    return startsToAsk && !queued.isEmpty() && link.upCount() > 0;
+  }
+
   boolean wantsPump() {
     return !sending.isEmpty() || !queued.isEmpty();
   }
@@ -115,6 +121,7 @@ final class Initiation {
 
   /** In the order of their numbers as far as it matters: the lowest one holds the window, and must not wait behind it. */
   private void enqueue(TransferState t) {
+    startsToAsk |= t.hasStart();
     TransferState first = queued.peekFirst();
     if (first != null && t.id() - first.id() < 0) {
       queued.addFirst(t);
@@ -142,21 +149,44 @@ final class Initiation {
   }
 
   private void beginQueued() {
+    if (startsToAsk && link.upCount() > 0) {
+      beginThoseThatMay();
+    }
     while (!queued.isEmpty()
         && link.upCount() > 0
+        && !startsToAsk
         && !link.window().isTooFar(queued.element().id())) {
       TransferState t = queued.remove();
       t.inQueue = false;
-      t.begun = true;
-      t.begin(link.session());
-      link.window().put(t.id(), t);
-      t.activeIndex = active.size();
-      active.add(t);
-      if (t.plan().totalBytes() > 0) {
-        toSending(t);
+      begin(t);
+    }
+  }
+
+  /** As {@link #beginQueued}, past those that wait for something else than room. */
+  private void beginThoseThatMay() {
+    startsToAsk = false;
+    for (int left = queued.size(); left > 0; left--) {
+      TransferState t = queued.remove();
+      if (link.window().isTooFar(t.id()) || !t.mayStart()) {
+        queued.addLast(t);
+        startsToAsk |= t.hasStart();
       } else {
-        wake(t);
+        t.inQueue = false;
+        begin(t);
       }
+    }
+  }
+
+  private void begin(TransferState t) {
+    t.begun = true;
+    t.begin(link.session());
+    link.window().put(t.id(), t);
+    t.activeIndex = active.size();
+    active.add(t);
+    if (t.plan().totalBytes() > 0) {
+      toSending(t);
+    } else {
+      wake(t);
     }
   }
 

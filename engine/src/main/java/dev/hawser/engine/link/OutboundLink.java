@@ -553,7 +553,7 @@ public final class OutboundLink implements Link {
 
   /** Asks every connection to wake the owner; false if one has something already. */
   public boolean arm() {
-    if (!mailbox.isEmpty()) {
+    if (!mailbox.isEmpty() || initiation.asksForStarts()) {
       return false;
     }
     for (int i = 0; i < live.size(); i++) {

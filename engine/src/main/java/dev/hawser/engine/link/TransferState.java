@@ -80,6 +80,7 @@ final class TransferState implements Transfer {
   private final TransferPlan plan;
   private final int tiers;
   private final BooleanSupplier ended = this::isEnded;
+  private @Nullable BooleanSupplier start;
 
   // ---- settings: the user's while idle
   private byte[] payload = NO_BYTES;
@@ -268,6 +269,24 @@ final class TransferState implements Transfer {
     grant = newGrant;
     grantPlan = null;
     return this;
+  }
+
+  @Override
+  public Transfer startsWhen(@Nullable BooleanSupplier condition) {
+    mustBeIdle();
+    start = condition;
+    return this;
+  }
+
+  /** Whether what it waits for has come. */
+  boolean mayStart() {
+    BooleanSupplier condition = start;
+    return condition == null || condition.getAsBoolean();
+  }
+
+  /** Whether it waits for something that has to be asked for. */
+  boolean hasStart() {
+    return start != null;
   }
 
   @Override

@@ -19,6 +19,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +95,11 @@ final class FakeTransfer implements Transfer {
   public Transfer grant(@Nullable GrantCheck newGrant) {
     grant = newGrant;
     return this;
+  }
+
+  @Override
+  public Transfer startsWhen(@Nullable BooleanSupplier condition) {
+    return this; // nothing of it is tried with this fake
   }
 
   @Override

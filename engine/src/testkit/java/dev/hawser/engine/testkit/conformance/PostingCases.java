@@ -28,6 +28,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -72,6 +73,42 @@ interface PostingCases extends Cases {
       }
       remote.expect(remote.address() + 24, local.bytes().asSlice(16, 8));
       remote.verify("all posts of one prepared transfer");
+    }
+  }
+
+  @Test
+  default void nothingOfATransferMovesBeforeItMayStart() {
+    try (Memory local = pair().local(4096);
+        Memory remote = pair().remote(4096)) {
+      local.paint(seed());
+      remote.paint(seed() + 1);
+      AtomicBoolean may = new AtomicBoolean();
+      Transfer held = pair().prepare(Op.WRITE, Copies.of(local, 0, remote, 0, 1024)).flush(true).startsWhen(may::get);
+      Transfer other = pair().prepare(Op.WRITE, Copies.of(local, 2048, remote, 2048, 1024)).flush(true);
+      held.post();
+      Ends.run(other); // posted later, and held up by nothing
+      remote.expect(remote.address() + 2048, local.bytes().asSlice(2048, 1024));
+      remote.watch("a transfer that may not start", Duration.ofMillis(50));
+      assertThat(held.end()).isNull();
+      may.set(true);
+      assertThat(held.await(Waits.PATIENCE)).isTrue();
+      assertThat(held.end()).isEqualTo(new TransferEnd.Done());
+      remote.expect(remote.address(), local.bytes().asSlice(0, 1024));
+      remote.verify("after the start");
+
+      may.set(false);
+      held.post();
+      held.cancel();
+      Waits.until("the end of what never started", held::poll);
+      assertThat(held.end()).isEqualTo(new TransferEnd.Cancelled());
+      held.timeout(Duration.ofMillis(50)).post();
+      Waits.until("the deadline of what never started", held::poll);
+      assertThat(held.end()).isInstanceOf(TransferEnd.Failed.class);
+      remote.verify("transfers that never started");
+      // Nothing stays behind: the same again, without a condition.
+      held.timeout(Waits.PATIENCE).startsWhen(null).post();
+      assertThat(held.await(Waits.PATIENCE)).isTrue();
+      assertThat(held.end()).isEqualTo(new TransferEnd.Done());
     }
   }
 
