@@ -16,6 +16,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -39,7 +40,9 @@ final class Acceptor {
   private final SecureRandom random = new SecureRandom();
   private final Map<Integer, InetEndpoint> listeners = new HashMap<>();
   private final Set<ServerHandshake> handshakes = new HashSet<>();
-  private int halfOpen;
+  /** Of the handshakes those that have not yet proven themselves, the oldest first. */
+  private final Set<ServerHandshake> halfOpen = new LinkedHashSet<>();
+
   private int refusing;
   private @Nullable Service service;
 
@@ -97,26 +100,60 @@ final class Acceptor {
 
   private void start(int fd, InetEndpoint endpoint) {
     String description;
+    String address;
     try {
-      description = Sockets.peer(fd) + " → " + Sockets.local(fd);
+      InetEndpoint peer = Sockets.peer(fd);
+      address = peer.host();
+      description = peer + " → " + Sockets.local(fd);
       Sockets.noDelay(fd);
     } catch (NetException e) {
       Sockets.close(fd); // gone already
       return;
     }
-    if (halfOpen >= context.limits().halfOpen()) {
-      refuse(fd, endpoint, description);
-      return;
+    if (halfOpen.size() >= context.limits().halfOpen()) {
+      ServerHandshake leaves = leavesFor(address);
+      if (leaves == null) {
+        refuse(fd, endpoint, description);
+        return;
+      }
+      leaves.giveWay();
     }
-    ServerHandshake handshake = new ServerHandshake(context, context.channel(fd, description, false), this);
-    halfOpen++;
+    ServerHandshake handshake = new ServerHandshake(context, context.channel(fd, description, false), address, this);
+    halfOpen.add(handshake);
     handshakes.add(handshake);
-    handshake.begin(context.limits().handshake().toNanos());
+    handshake.begin(context.limits().silence().toNanos());
+  }
+
+  /**
+   * Who gives way to a newcomer: of the address that has the most, the oldest that has said nothing; or, if all of them
+   * have spoken, the oldest. An address does not push out one that has fewer, nor anybody who speaks in its own: those who
+   * connect and say nothing, or much and nothing to the point, only push out each other.
+   *
+   * @return null if nobody does
+   */
+  private @Nullable ServerHandshake leavesFor(String newcomer) {
+    Map<String, Integer> shares = new HashMap<>();
+    for (ServerHandshake each : halfOpen) {
+      shares.merge(each.address(), 1, Integer::sum);
+    }
+    int own = shares.getOrDefault(newcomer, 0);
+    ServerHandshake chosen = null;
+    int most = 0;
+    for (ServerHandshake each : halfOpen) {
+      int share = shares.getOrDefault(each.address(), 0);
+      boolean may = each.isSilent() ? share >= own : share > own + 1;
+      boolean better = share > most || (share == most && chosen != null && each.isSilent() && !chosen.isSilent());
+      if (may && better) {
+        chosen = each;
+        most = share;
+      }
+    }
+    return chosen;
   }
 
   /** Says BUSY to as many again; beyond that a connection is just closed. */
   private void refuse(int fd, InetEndpoint endpoint, String description) {
-    context.log().warn(description + ": refused: " + halfOpen + " handshakes are under way on " + endpoint);
+    context.log().warn(description + ": refused: " + halfOpen.size() + " handshakes are under way on " + endpoint);
     if (refusing >= context.limits().halfOpen()) {
       Sockets.close(fd);
       return;
@@ -153,8 +190,8 @@ final class Acceptor {
   }
 
   /** A handshake has proven itself, or has ended. */
-  void settled() {
-    halfOpen--;
+  void settled(ServerHandshake handshake) {
+    halfOpen.remove(handshake);
   }
 
   void ended(ServerHandshake handshake) {

@@ -30,6 +30,7 @@ abstract class Handshake implements BootstrapLoop.Handler {
 
   private State state;
   private int interest = WaitSet.READ;
+  private boolean heard;
   private BootstrapLoop.@Nullable Timer deadline;
 
   Handshake(BootstrapContext context, FrameChannel channel) {
@@ -50,6 +51,21 @@ abstract class Handshake implements BootstrapLoop.Handler {
 
   /** The connection is there, and secret if it is to be: the side that speaks first does so now. */
   abstract void established();
+
+  /** The first that the peer said is here: its first frame, or what TLS can make something of. */
+  void spoken() {}
+
+  /** Whether nothing whole has come yet. */
+  final boolean isSilent() {
+    return !heard;
+  }
+
+  private void hear() {
+    if (!heard) {
+      heard = true;
+      spoken();
+    }
+  }
 
   /** A frame came. */
   abstract void received(Frame frame) throws MalformedFrameException;
@@ -130,6 +146,7 @@ abstract class Handshake implements BootstrapLoop.Handler {
       case TASK -> {
         state = State.TLS_TASK;
         want(0);
+        hear();
         runTlsTask(tls);
       }
     }
@@ -167,6 +184,7 @@ abstract class Handshake implements BootstrapLoop.Handler {
       if (frame == null) {
         break;
       }
+      hear();
       received(frame);
       if (state != State.FRAMES && state != State.PAUSED) {
         return;

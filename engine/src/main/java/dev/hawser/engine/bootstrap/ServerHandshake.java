@@ -25,6 +25,7 @@ final class ServerHandshake extends Handshake {
   }
 
   private final Acceptor acceptor;
+  private final String address;
   private final byte[] nonce;
 
   private Step step = Step.OPENING;
@@ -36,14 +37,39 @@ final class ServerHandshake extends Handshake {
   /** What was promised to the initiator and prepared for it. */
   private record Accepted(Welcome welcome, PathSetup setup) {}
 
-  ServerHandshake(BootstrapContext context, FrameChannel channel, Acceptor acceptor) {
+  /**
+   * Begins with the initiator's first word.
+   *
+   * @param address where it comes from, without its port
+   */
+  ServerHandshake(BootstrapContext context, FrameChannel channel, String address, Acceptor acceptor) {
     super(context, channel);
+    this.address = address;
     this.acceptor = acceptor;
     this.nonce = acceptor.newNonce();
   }
 
+  String address() {
+    return address;
+  }
+
   @Override
   void established() {}
+
+  @Override
+  void spoken() {
+    restartClock(context.limits().handshake().toNanos());
+  }
+
+  /** Ends it in favour of another. */
+  void giveWay() {
+    String said = isSilent() ? "it has said nothing" : "its address has more of them than others";
+    end();
+    broken(
+        new PathFault(
+            PathFault.Kind.ABORTED,
+            channel.description() + ": too many handshakes are under way, and " + said + ": it gives way to another"));
+  }
 
   @Override
   void received(Frame frame) throws MalformedFrameException {
@@ -303,7 +329,7 @@ final class ServerHandshake extends Handshake {
 
   private void refuse(Refusal.Code code, String message) {
     Refusal refusal = new Refusal(code, message);
-    if (code != Refusal.Code.LEFT) {
+    if (code != Refusal.Code.LEFT && code != Refusal.Code.CLOSING) { // these are the order in which agents part
       context.log().warn(channel.description() + ": refused: " + Messages.printable(message));
     }
     boolean proven = step == Step.DECIDING || (step == Step.AUTH && !counted);
@@ -347,7 +373,7 @@ final class ServerHandshake extends Handshake {
   private void uncount() {
     if (counted) {
       counted = false;
-      acceptor.settled();
+      acceptor.settled(this);
     }
   }
 

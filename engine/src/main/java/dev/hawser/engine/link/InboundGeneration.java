@@ -39,6 +39,8 @@ final class InboundGeneration implements ConnectionEvents {
   final Connection connection;
   State state = State.OPEN;
   long lastProgress;
+  /** It came after its session was over and told as such: what it still brings counts for nothing. */
+  boolean stray;
   private boolean closeSaid;
   private boolean closeHeard;
 
@@ -75,16 +77,23 @@ final class InboundGeneration implements ConnectionEvents {
 
   @Override
   public void flushArrived(Connection from, long transfer, boolean abort) {
-    link.flushArrived(this, transfer, abort);
+    if (!stray) {
+      link.flushArrived(this, transfer, abort);
+    }
   }
 
   @Override
   public void refused(Connection from, long transfer) {
-    link.refused(transfer);
+    if (!stray) {
+      link.refused(transfer);
+    }
   }
 
   @Override
   public void received(Connection from, ByteBuffer message) {
+    if (stray) {
+      return;
+    }
     try {
       link.received(this, message);
     } catch (WireException e) {

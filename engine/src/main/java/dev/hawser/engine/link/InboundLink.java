@@ -23,8 +23,10 @@ import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -66,15 +68,26 @@ public final class InboundLink {
   private State state = State.IDLE;
   private long initiatorEpoch;
   private int session;
+  /** From before this link was made anew; null once its first session has begun. */
+  private @Nullable DepartedInitiator before;
+  /** Whether the initiator has said that the session is over: then it asks about none of its transfers any more. */
+  private boolean left;
   private String lapseReason = "";
   private CloseKind partingKind = CloseKind.SESSION;
   private long partingUntil;
+  private long promisesEndAt;
   private boolean mentioned;
   private boolean joined;
   private final List<InboundGeneration> generations = new ArrayList<>();
   private final List<InboundGeneration> strays = new ArrayList<>();
   private final Set<Integer> fenced = new HashSet<>();
   private final Set<Integer> used = new HashSet<>();
+  /**
+   * Generations that were welcomed and are not connected here yet, with the paths on which their fence was asked for. The
+   * initiator may have posted on them already, and a NIC have acknowledged it: no fence and no end of a session passes them
+   * over.
+   */
+  private final Map<Integer, List<InboundGeneration>> promised = new HashMap<>();
   private final List<Waiting> waiting = new ArrayList<>();
   /** Told when the present session is fenced, whether or not the next one has begun by then. */
   private final List<Runnable> whenLapsed = new ArrayList<>();
@@ -95,14 +108,19 @@ public final class InboundLink {
   private long lastHeard;
   private long nextEvent;
 
-  /** The target's side for one initiator; idle until its first HELLO. */
+  /**
+   * The target's side for one initiator; idle until its first HELLO.
+   *
+   * @param before what an earlier link of that name left behind
+   */
   public InboundLink(
       LinkHost host,
       LinkSettings settings,
       InboundHandler handler,
       String initiator,
-      long localEpoch) {
-    this(host, settings, TargetRules.PROTOCOL, handler, initiator, localEpoch);
+      long localEpoch,
+      DepartedInitiator before) {
+    this(host, settings, TargetRules.PROTOCOL, handler, initiator, localEpoch, before);
   }
 
   InboundLink(
@@ -111,7 +129,12 @@ public final class InboundLink {
       TargetRules rules,
       InboundHandler handler,
       String initiator,
-      long localEpoch) {
+      long localEpoch,
+      DepartedInitiator before) {
+    this.before = before;
+    this.initiatorEpoch = before.epoch();
+    this.session = before.session();
+    this.lapseReason = before.reason();
     this.host = host;
     this.settings = settings;
     this.rules = rules;
@@ -136,6 +159,11 @@ public final class InboundLink {
   /** The welcomed generation is connected. */
   public void connected(Hello hello, Welcome welcome, Connection connection) {
     tell(() -> join(hello, welcome, connection));
+  }
+
+  /** The welcomed generation will not be connected. */
+  public void abandoned(Hello hello, Welcome welcome) {
+    tell(() -> withdraw(hello, welcome));
   }
 
   /**
@@ -238,6 +266,32 @@ public final class InboundLink {
     return state == State.IDLE && strays.isEmpty() && mailbox.isEmpty();
   }
 
+  /**
+   * True if this link can be dropped, and {@link #departed} be kept in its place: there is no session, nothing of an
+   * earlier one is open, nobody waits for anything, and the application has taken every notification, or a successor
+   * would lend its credit a second time. Owner only.
+   */
+  public boolean isForgettable() {
+    return isIdle() && waiting.isEmpty() && whenLapsed.isEmpty() && whenGone.isEmpty() && unconsumed.get() == 0;
+  }
+
+  /** What the next link of this name must know. Owner only. */
+  public DepartedInitiator departed() {
+    if (before != null) {
+      return before; // no session has begun since
+    }
+    List<Long> delivered = new ArrayList<>();
+    if (!left && rules.rememberDeparted()) {
+      window.forEach(
+          t -> {
+            if (t.state == TargetState.DELIVERED) {
+              delivered.add(t.number);
+            }
+          });
+    }
+    return new DepartedInitiator(initiatorEpoch, session, lapseReason, delivered);
+  }
+
   /** Asks every connection to wake the owner; false if one has something already. */
   public boolean arm() {
     if (!mailbox.isEmpty()) {
@@ -286,7 +340,8 @@ public final class InboundLink {
     }
     boolean newEpoch = isNewEpoch(hello);
     if (hello.leaves()) {
-      if (!newEpoch && hello.session() == session) {
+      if (!newEpoch && hello.session() == session && isUp()) {
+        left = true;
         lapse(initiator + " closed: its link, or the agent, is closed");
       }
       reply.refuse(new Refusal(Refusal.Code.LEFT, "session " + hello.session() + " is left"));
@@ -326,7 +381,9 @@ public final class InboundLink {
       initiatorEpoch = hello.initiatorEpoch();
       window = new TransferWindow<>(hello.firstTransfer());
       session = 0;
+      before = null;
     }
+    restore(hello);
     if (state == State.IDLE || (state == State.LAPSING && rules.answerHelloBeforeFenced())) {
       beginSession();
     }
@@ -337,16 +394,37 @@ public final class InboundLink {
               "path generation %s was used before in session %d".formatted(hello.key(), session)));
       return;
     }
+    promised.put(hello.key().packed(), new ArrayList<>(0));
     reply.welcome(
         new Welcome(
             localEpoch, session, (int) (settings.leaseNanos() / 1_000_000), notificationLimit()));
   }
 
+  /** The same incarnation as before this link was made anew: what was delivered to it stays delivered. */
+  private void restore(Hello hello) {
+    DepartedInitiator kept = before;
+    if (kept == null) {
+      return;
+    }
+    before = null;
+    window = new TransferWindow<>(hello.firstTransfer());
+    for (long number : kept.delivered()) {
+      if (!window.isClosed(number) && !window.isTooFar(number)) {
+        InboundTransfer t = new InboundTransfer();
+        t.reset(number);
+        t.state = TargetState.DELIVERED;
+        window.put(number, t);
+      }
+    }
+  }
+
   private void beginSession() {
     session++;
+    left = false;
     state = State.ACTIVE;
     fenced.clear();
     used.clear();
+    promised.clear();
     lastHeard = now;
     nextEvent = now;
     mentioned = false;
@@ -361,15 +439,12 @@ public final class InboundLink {
     InboundGeneration g =
         new InboundGeneration(this, hello.key(), welcome.session(), connection);
     connection.attach(host.waitSet());
-    boolean late =
-        state != State.ACTIVE
-            || welcome.session() != session
-            || hello.initiatorEpoch() != initiatorEpoch
-            || fenced.contains(hello.key().packed());
-    if (late) {
+    List<InboundGeneration> asked = keepPromise(hello, welcome);
+    if (asked == null || state == State.IDLE || fenced.contains(hello.key().packed())) {
       g.postClose(writer, CloseKind.SESSION, lapseReason);
       connection.abort(); // nothing of it may land: whether the word comes through or not
       g.state = InboundGeneration.State.FENCING;
+      g.stray = true;
       strays.add(g);
       return;
     }
@@ -377,6 +452,32 @@ public final class InboundLink {
     lastHeard = now;
     joined = true;
     generations.add(g);
+    g.askedOn.addAll(asked);
+    if (state == State.LAPSING) {
+      g.postClose(writer, CloseKind.SESSION, lapseReason);
+    }
+    if (state == State.LAPSING || !asked.isEmpty()) {
+      startFence(g);
+    }
+  }
+
+  /** Where the fence of a generation of the present session was asked for; null if nothing was promised. */
+  private @Nullable List<InboundGeneration> keepPromise(Hello hello, Welcome welcome) {
+    return welcome.session() == session && hello.initiatorEpoch() == initiatorEpoch
+        ? promised.remove(hello.key().packed())
+        : null;
+  }
+
+  private void withdraw(Hello hello, Welcome welcome) {
+    List<InboundGeneration> asked = keepPromise(hello, welcome);
+    if (asked == null || asked.isEmpty()) {
+      return;
+    }
+    fenced.add(hello.key().packed());
+    completeAll();
+    for (InboundGeneration over : asked) {
+      say(over, writer.fenceAck(session, hello.key().packed()));
+    }
   }
 
   private int closeStrays() {
@@ -431,6 +532,7 @@ public final class InboundLink {
     }
     state = State.LAPSING;
     lapseReason = reason;
+    promisesEndAt = now + settings.leaseNanos() + settings.connectTimeoutNanos();
     if (!rules.processReceivedOnLapse()) {
       abortOpen(); // only a planted fault gives up before what was received is processed
     }
@@ -445,6 +547,10 @@ public final class InboundLink {
         return 0;
       }
     }
+    if (!promised.isEmpty() && now - promisesEndAt < 0) {
+      return 0;
+    }
+    promised.clear();
     generations.clear();
     state = State.IDLE;
     // A HELLO that waits begins the next session below.
@@ -453,7 +559,9 @@ public final class InboundLink {
     abortOpen();
     if (!mentioned) {
       mentioned = true;
-      host.log(Level.INFO, "session %d of %s is over: %s".formatted(session, initiator, lapseReason));
+      host.log(
+          left ? Level.DEBUG : Level.INFO, // that somebody leaves in good order is told by our own link to it, if at all
+          "session %d of %s is over: %s".formatted(session, initiator, lapseReason));
     }
     handler.peerLost(initiator, initiatorEpoch, lapseReason);
     List<Waiting> answered = List.copyOf(waiting);
@@ -544,6 +652,11 @@ public final class InboundLink {
         startFence(g);
         return; // answered when it is fenced
       }
+    }
+    List<InboundGeneration> asked = promised.get(packedKey);
+    if (asked != null) {
+      asked.add(over);
+      return; // likewise
     }
     // fenced before, or broken and quiet since, or it never came about: then it must not any more
     fenced.add(packedKey);
@@ -660,7 +773,10 @@ public final class InboundLink {
         }
         say(g, writer.state(session, reader.transfer(), stateOf(reader.transfer(), reader.ranIn())));
       }
-      case CLOSE -> lapse(initiator + " closed: " + reader.reason());
+      case CLOSE -> {
+        left = true;
+        lapse(initiator + " closed: " + reader.reason());
+      }
       default -> throw new WireException(type + " arrived at the target");
     }
   }

@@ -120,6 +120,7 @@ public final class OutboundLink implements Link {
   private long nextLook;
   private boolean everUp;
   private boolean lostReported;
+  private boolean peerLeft;
 
   /**
    * Makes a link; its first {@link #doWork} begins to connect.
@@ -600,7 +601,7 @@ public final class OutboundLink implements Link {
       work += lookForSilentPaths();
     }
     next = earlier(next, nextLook);
-    if (everUp && !lostReported) {
+    if (everUp && !lostReported && !peerLeft) {
       long lease = lastHeard + settings.leaseNanos() + 1;
       if (now - lease >= 0) {
         checkSilence();
@@ -636,7 +637,7 @@ public final class OutboundLink implements Link {
   }
 
   private void checkSilence() {
-    if (everUp && !lostReported && now - lastHeard > settings.leaseNanos()) {
+    if (everUp && !lostReported && !peerLeft && now - lastHeard > settings.leaseNanos()) {
       lostReported = true;
       peerLost(
           "%s gave no sign of life for %d ms on any path%s"
@@ -855,6 +856,7 @@ public final class OutboundLink implements Link {
     everUp = true;
     lastHeard = now;
     lostReported = false;
+    peerLeft = false;
     if (state == State.CONNECTING) {
       state = State.UP;
     }
@@ -880,6 +882,7 @@ public final class OutboundLink implements Link {
       case CLOSING -> {
         initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
         notOpened(p, p.lastFault);
+        incarnationEnded();
       }
       case TRANSPORT -> {
         downgrade(p, refusal.message());
@@ -1173,7 +1176,17 @@ public final class OutboundLink implements Link {
     sessionOver(why);
     if (kind == CloseKind.AGENT) {
       initiation.endAll(Cause.PEER_LOST, why);
+      incarnationEnded();
     }
+  }
+
+  /** It said so itself: that it is silent from now on is no news, and it is not knocked at while it closes. */
+  private void incarnationEnded() {
+    peerLeft = true;
+    for (Path p : paths) {
+      p.reopenAt = now + settings.reopenMaxNanos();
+    }
+    nextEvent = now;
   }
 
   /** Why the last session ended. */

@@ -49,6 +49,11 @@ class TargetRules {
     return true;
   }
 
+  /** Is what may still be asked about remembered when a link without a session is dropped? */
+  boolean rememberDeparted() {
+    return true;
+  }
+
   /** Does an ABORT wait for the flush or the fence of each generation that it names? */
   boolean abortWaitsForFlush() {
     return true;

@@ -21,6 +21,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import org.jctools.queues.MessagePassingQueue;
 import org.jctools.queues.atomic.MpscUnboundedAtomicArrayQueue;
 
@@ -67,6 +68,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   private final MessagePassingQueue<Runnable> commands = new MpscUnboundedAtomicArrayQueue<>(64);
   private final List<OutboundLink> outbound = new ArrayList<>();
   private final List<InboundLink> inbound = new ArrayList<>();
+  private final Predicate<InboundLink> forget;
 
   private final AtomicBoolean owned = new AtomicBoolean();
   private volatile long lastCaller;
@@ -78,7 +80,13 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   private volatile boolean stopping;
   private volatile boolean answers;
 
-  Worker(String name, PathOpener opener, Region scratchRegion) {
+  /**
+   * A worker without links.
+   *
+   * @param forget drops a link from initiators' sight that nothing is held for; false if it is needed again
+   */
+  Worker(String name, PathOpener opener, Region scratchRegion, Predicate<InboundLink> forget) {
+    this.forget = forget;
     this.opener = opener;
     this.scratch = new ScratchWords(scratchRegion);
     this.thread = Thread.ofPlatform().name(name).daemon(true).unstarted(this);
@@ -192,6 +200,10 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         LOG.log(Level.ERROR, "link from " + link.initiator(), e);
         link.end(CloseKind.SESSION, "internal error: " + e, () -> {});
       }
+      if (link.isForgettable() && forget.test(link)) {
+        inbound.remove(i--);
+        answers = !inbound.isEmpty();
+      }
     }
     return work;
   }
@@ -224,6 +236,18 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       }
     }
     return true;
+  }
+
+  /** For tests. */
+  int inboundLinks() {
+    while (!tryEnter()) {
+      Thread.onSpinWait();
+    }
+    try {
+      return inbound.size();
+    } finally {
+      leave(true);
+    }
   }
 
   // ------------------------------------------------------------------ callers

@@ -51,10 +51,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 /** The engine: bootstrap, transports and links, moved by a few workers. */
 public final class WorkerEngine implements Engine {
   private static final int SCRATCH_BYTES = 32 << 10;
+  private static final int MAX_DEPARTED = 4096;
+  private static final int MAX_DEPARTED_NUMBERS = 1 << 20;
   private static final long WAIT_SPIN_NANOS = 50_000;
 
   private final EngineConfig config;
@@ -67,7 +70,10 @@ public final class WorkerEngine implements Engine {
   private final List<Worker> workers = new ArrayList<>();
   private final List<Region> scratches = new ArrayList<>();
   private final Map<String, OutboundLink> outbound = new ConcurrentHashMap<>();
+  /** Each is told things, and dropped, inside of the map's own operations: what is told is never lost with its link. */
   private final Map<String, InboundLink> inbound = new ConcurrentHashMap<>();
+
+  private final DepartedInitiators departed = new DepartedInitiators(MAX_DEPARTED, MAX_DEPARTED_NUMBERS);
 
   /** By peer, where the numbers of its next link begin: the target remembers which it has seen. */
   private final Map<String, Long> nextTransfers = new ConcurrentHashMap<>();
@@ -214,7 +220,7 @@ public final class WorkerEngine implements Engine {
     for (int i = 0; i < count; i++) {
       Region scratch = registry.allocate(SCRATCH_BYTES, Access.LOCAL);
       scratches.add(scratch);
-      Worker worker = new Worker("hawser-worker-%s-%d".formatted(config.name(), i), bootstrap, scratch);
+      Worker worker = new Worker("hawser-worker-%s-%d".formatted(config.name(), i), bootstrap, scratch, this::forget);
       workers.add(worker);
       worker.start();
     }
@@ -229,29 +235,63 @@ public final class WorkerEngine implements Engine {
         reply.refuse(new Refusal(Refusal.Code.CLOSING, config.name() + " is closing"));
         return;
       }
-      inboundOf(hello.initiator()).hello(hello, reply);
+      tellInbound(hello.initiator(), link -> link.hello(hello, reply));
     }
 
     @Override
     public void connected(Hello hello, Welcome welcome, Connection connection) {
-      inboundOf(hello.initiator()).connected(hello, welcome, connection);
+      tellInbound(hello.initiator(), link -> link.connected(hello, welcome, connection));
     }
 
     @Override
     public void abandoned(Hello hello, Welcome welcome) {
-      // the generation was promised and never came about: the initiator does not use its number again
+      tellInbound(hello.initiator(), link -> link.abandoned(hello, welcome));
     }
   }
 
-  private InboundLink inboundOf(String initiator) {
-    return inbound.computeIfAbsent(
+  private void tellInbound(String initiator, Consumer<InboundLink> message) {
+    inbound.compute(
         initiator,
-        name -> {
-          Worker worker = nextWorker();
-          InboundLink link = new InboundLink(worker, settings, handler, name, config.epoch());
-          worker.add(link);
+        (name, present) -> {
+          InboundLink link = present == null ? newInbound(name) : present;
+          message.accept(link);
           return link;
         });
+  }
+
+  private InboundLink newInbound(String initiator) {
+    Worker worker = nextWorker();
+    InboundLink link =
+        new InboundLink(worker, settings, handler, initiator, config.epoch(), departed.take(initiator));
+    worker.add(link);
+    return link;
+  }
+
+  /** Tells a link what ends it; if there is none, it has ended. */
+  private void endInbound(String initiator, CloseKind kind, String reason, Runnable done) {
+    InboundLink told =
+        inbound.computeIfPresent(
+            initiator,
+            (name, link) -> {
+              link.end(kind, reason, done);
+              return link;
+            });
+    if (told == null) {
+      done.run();
+    }
+  }
+
+  /** Drops a link that nothing is held for, unless it was told something in this moment. By its owner. */
+  private boolean forget(InboundLink idle) {
+    return inbound.computeIfPresent(
+        idle.initiator(),
+        (name, link) -> {
+          if (link == idle && link.isForgettable()) {
+            departed.put(name, link.departed());
+            return null;
+          }
+          return link;
+        }) == null;
   }
 
   private Worker nextWorker() {
@@ -407,18 +447,23 @@ public final class WorkerEngine implements Engine {
 
   @Override
   public boolean revoke(String peer, String reason, Duration timeout) {
-    InboundLink link = inbound.get(peer);
-    if (link == null) {
-      return true;
-    }
     CountDownLatch fenced = new CountDownLatch(1);
-    link.end(CloseKind.SESSION, reason, fenced::countDown);
+    endInbound(peer, CloseKind.SESSION, reason, fenced::countDown);
     try {
       return fenced.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
     }
+  }
+
+  /** For tests: how many initiators have a link here, and how many something is kept of. */
+  int inboundLinks() {
+    return inbound.size() + workers.stream().mapToInt(Worker::inboundLinks).sum();
+  }
+
+  int departedInitiators() {
+    return departed.size();
   }
 
   @Override
@@ -459,10 +504,10 @@ public final class WorkerEngine implements Engine {
     }
     List<OutboundLink> leaving = List.copyOf(outbound.values());
     leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here"));
-    List<InboundLink> ending = List.copyOf(inbound.values());
+    List<String> ending = List.copyOf(inbound.keySet());
     CountDownLatch ended = new CountDownLatch(ending.size());
-    for (InboundLink link : ending) {
-      link.end(CloseKind.AGENT, config.name() + " closes", ended::countDown);
+    for (String initiator : ending) {
+      endInbound(initiator, CloseKind.AGENT, config.name() + " closes", ended::countDown);
     }
     leaving.forEach(OutboundLink::awaitGone);
     try {

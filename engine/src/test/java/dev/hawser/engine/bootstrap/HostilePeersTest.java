@@ -34,7 +34,8 @@ class HostilePeersTest {
 
   private final LogCapture log = new LogCapture();
   private final TestAgent target =
-      new TestAgent("b", "secret", TlsConfig.OFF, new BootstrapLimits(HALF_OPEN, HANDSHAKE), "127.0.0.1:0");
+      new TestAgent("b", "secret", TlsConfig.OFF, new BootstrapLimits(HALF_OPEN, HANDSHAKE, HANDSHAKE),
+          "127.0.0.1:0");
   private final TestAgent initiator = new TestAgent("a", "secret");
 
   @AfterEach
@@ -116,10 +117,50 @@ class HostilePeersTest {
   }
 
   @Test
-  void connectionsThatSayNothingDoNotKeepOthersOut() throws IOException {
+  void connectionsThatSayNothingAreClosedInTheEnd() throws IOException {
     List<Socket> mute = new ArrayList<>();
     for (int i = 0; i < HALF_OPEN; i++) {
       mute.add(connect());
+    }
+    for (Socket each : mute) {
+      assertThat(read(each)).isEmpty();
+      each.close();
+    }
+    awaitLog("did not come to its end in time");
+    meets();
+  }
+
+  /** Many more than there is room for, and far sooner than their time is over. */
+  @Test
+  void connectionsThatSayNothingGiveWayToWhoeverComes() throws IOException {
+    BootstrapLimits patient = new BootstrapLimits(256, Duration.ofMinutes(5), Duration.ofMinutes(5));
+    try (TestAgent crowded = new TestAgent("c", "secret", TlsConfig.OFF, patient, "127.0.0.1:0")) {
+      List<Socket> mute = new ArrayList<>();
+      try {
+        for (int i = 0; i < 539; i++) {
+          mute.add(connect(crowded.address(), "127.0.0.1"));
+        }
+        for (int i = 0; i < 20; i++) {
+          OpenResult.Opened opened = HandshakeTest.opened(initiator.open(crowded));
+          crowded.next("hello");
+          opened.connection().close();
+          Objects.requireNonNull(crowded.next("connected").connection()).close();
+        }
+        awaitLog("it has said nothing: it gives way to another");
+      } finally {
+        for (Socket each : mute) {
+          each.close();
+        }
+      }
+    }
+  }
+
+  /** Who speaks is not pushed out by others of the same address: there is no telling who means it. */
+  @Test
+  void whoSpeaksAndDoesNotGoOnIsLeftItsTime() throws IOException {
+    List<Socket> slow = new ArrayList<>();
+    for (int i = 0; i < HALF_OPEN; i++) {
+      slow.add(beginHandshake("127.0.0.1"));
     }
     try (Socket one = connect()) {
       byte[] refused = read(one);
@@ -127,12 +168,34 @@ class HostilePeersTest {
           new Frame(FrameType.REFUSE, Arrays.copyOfRange(refused, Frame.HEADER_BYTES, refused.length));
       assertThat(Messages.RefuseMessage.decode(frame).refusal().code()).isEqualTo(Refusal.Code.BUSY);
     }
-    for (Socket each : mute) {
-      assertThat(read(each)).isEmpty(); // the deadline closes it
+    for (Socket each : slow) {
+      read(each); // the deadline closes it
       each.close();
     }
-    awaitLog("did not come to its end in time");
     meets();
+  }
+
+  @Test
+  void anAddressThatHasManyGivesWayToAnother() throws IOException {
+    List<Socket> slow = new ArrayList<>();
+    for (int i = 0; i < HALF_OPEN; i++) {
+      slow.add(beginHandshake("127.0.0.1"));
+    }
+    Socket other = beginHandshake("127.0.0.2"); // got its answer: it was let in
+    assertThat(read(slow.getFirst())).as("the oldest of the other address").isEmpty();
+    awaitLog("its address has more of them than others");
+    for (Socket each : slow) {
+      each.close();
+    }
+    other.close();
+  }
+
+  /** Says HELLO, waits for the CHALLENGE, and says no more. */
+  private Socket beginHandshake(String from) throws IOException {
+    Socket socket = connect(target.address(), from);
+    socket.getOutputStream().write(hello());
+    assertThat(socket.getInputStream().readNBytes(Frame.HEADER_BYTES + 2 + 8 + 1 + 32 + 1 + 32)).isNotEmpty();
+    return socket;
   }
 
   @Test
@@ -225,9 +288,12 @@ class HostilePeersTest {
   }
 
   private Socket connect() throws IOException {
-    String address = target.address();
+    return connect(target.address(), "127.0.0.1");
+  }
+
+  private static Socket connect(String address, String from) throws IOException {
     int port = Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
-    Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
+    Socket socket = new Socket(InetAddress.getLoopbackAddress(), port, InetAddress.getByName(from), 0);
     socket.setSoTimeout(10_000);
     return socket;
   }

@@ -19,6 +19,7 @@ import dev.hawser.engine.testkit.IdleConnection;
 import dev.hawser.engine.testkit.SoleOwner;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageType;
+import dev.hawser.engine.wire.MessageWriter;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +31,7 @@ import org.junit.jupiter.api.Test;
 class InboundLinkEndTest {
   private final Host host = new Host();
   private final InboundLink link =
-      new InboundLink(host, LinkSettings.defaults(), new Nobody(), "initiator", 7);
+      new InboundLink(host, LinkSettings.defaults(), new Nobody(), "initiator", 7, DepartedInitiator.NEVER_SEEN);
   private final AtomicInteger told = new AtomicInteger();
 
   @Test
@@ -157,6 +158,109 @@ class InboundLinkEndTest {
     assertThat(answer.refusal().code()).isEqualTo(Refusal.Code.LEFT);
   }
 
+  /** Its NIC may have acknowledged the last word already: then that must be delivered before the session is over. */
+  @Test
+  void theEndWaitsForAPathThatWasWelcomed() {
+    Greetings answer = new Greetings();
+    Hello hello = hello(new PathKey(1, 1), 0);
+    link.hello(hello, answer);
+    link.doWork();
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
+    assertThat(told).as("the path is not there yet").hasValue(0);
+
+    Path path = new Path(new PathKey(1, 1));
+    link.connected(hello, answer.welcome(), path);
+    work();
+    assertThat(path.aborted).isTrue();
+    assertThat(told).hasValue(0);
+    path.drained = true;
+    work();
+    assertThat(told).hasValue(1);
+    assertThat(path.closed).isTrue();
+  }
+
+  @Test
+  void theEndWaitsNoLongerOnceAWelcomeIsWithdrawnOrTimeIsOver() {
+    Greetings first = new Greetings();
+    Hello hello = hello(new PathKey(1, 1), 0);
+    link.hello(hello, first);
+    link.doWork();
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
+    link.abandoned(hello, first.welcome());
+    work();
+    assertThat(told).hasValue(1);
+
+    link.hello(hello, new Greetings());
+    link.doWork();
+    link.end(CloseKind.SESSION, "test", told::incrementAndGet);
+    work();
+    assertThat(told).hasValue(1);
+    host.now += LinkSettings.defaults().leaseNanos() + LinkSettings.defaults().connectTimeoutNanos() + 1;
+    work();
+    assertThat(told).hasValue(2);
+  }
+
+  @Test
+  void aFenceWaitsForAPathThatWasWelcomed() {
+    Path other = join(new PathKey(1, 1), 0);
+    Greetings answer = new Greetings();
+    Hello hello = hello(new PathKey(2, 1), 1);
+    link.hello(hello, answer);
+    link.doWork();
+    other.brings(new MessageWriter().fence(1, new PathKey(2, 1).packed()));
+    work();
+    assertThat(other.messages).as("it could still be written to").isEmpty();
+
+    Path late = new Path(new PathKey(2, 1));
+    link.connected(hello, answer.welcome(), late);
+    work();
+    assertThat(late.aborted).isTrue();
+    late.drained = true;
+    work();
+    assertThat(other.messages).containsExactly("other");
+  }
+
+  /** A session that is left in good order leaves nothing to be asked about. */
+  @Test
+  void canBeForgottenOnceTheInitiatorHasLeft() {
+    assertThat(link.isForgettable()).isTrue();
+    Path path = join(new PathKey(1, 1), 0);
+    assertThat(link.isForgettable()).isFalse();
+    link.hello(hello(new PathKey(1, 0), 1), new Greetings());
+    assertThat(link.isForgettable()).as("something is still to be told").isFalse();
+    work();
+    assertThat(link.isForgettable()).as("it is not fenced yet").isFalse();
+
+    path.drained = true;
+    work();
+    assertThat(link.isForgettable()).isTrue();
+    assertThat(link.departed()).isEqualTo(new DepartedInitiator(3, 1,
+        "initiator closed: its link, or the agent, is closed", List.of()));
+  }
+
+  @Test
+  void itsSuccessorKnowsIncarnationAndSession() {
+    InboundLink next = new InboundLink(host, LinkSettings.defaults(), new Nobody(), "initiator", 7,
+        new DepartedInitiator(3, 5, "", List.of(8L)));
+    assertThat(next.departed()).as("no session has begun").isEqualTo(new DepartedInitiator(3, 5, "", List.of(8L)));
+
+    Greetings older = new Greetings();
+    next.hello(new Hello("initiator", 2, "target", 7, 0, 1, new PathKey(1, 1), "sim", "rail"), older);
+    Greetings same = new Greetings();
+    next.hello(hello(new PathKey(1, 1), 0), same);
+    Greetings leaves = new Greetings();
+    next.hello(hello(new PathKey(1, 0), 5), leaves);
+    for (int i = 0; i < 3; i++) {
+      next.doWork();
+    }
+
+    assertThat(older.refusal().code()).isEqualTo(Refusal.Code.SUPERSEDED);
+    assertThat(same.welcome().session()).as("a word about the last session does not meet this one").isEqualTo(6);
+    assertThat(next.isForgettable()).isFalse();
+  }
+
   @Test
   void epochsAreUnsigned() {
     join(new PathKey(1, 1), 0);
@@ -193,6 +297,7 @@ class InboundLinkEndTest {
 
   private static final class Path extends IdleConnection {
     private final List<Long> posted = new ArrayList<>();
+    private final List<ByteBuffer> inbox = new ArrayList<>();
     final List<String> messages = new ArrayList<>();
     boolean hears = true;
     boolean aborted;
@@ -210,8 +315,16 @@ class InboundLinkEndTest {
       return true;
     }
 
+    /** Has a message arrive with the next poll. */
+    void brings(ByteBuffer message) {
+      inbox.add(message);
+    }
+
     @Override
     public int poll(ConnectionEvents events) {
+      List<ByteBuffer> come = List.copyOf(inbox);
+      inbox.clear();
+      come.forEach(message -> events.received(this, message));
       if (!hears) {
         return 0;
       }

@@ -31,6 +31,18 @@ final class PlantedFaultsTest {
   }
 
   @Test
+  void forgetDeparted() {
+    found(
+        Scenario.everything(SimMode.RC),
+        new TargetRules() {
+          @Override
+          boolean rememberDeparted() {
+            return false;
+          }
+        });
+  }
+
+  @Test
   void stuck() {
     found(
         Scenario.onlyCuts(SimMode.RC),

@@ -691,12 +691,12 @@ final class Simulation implements LandingObserver {
   private final class Target extends SimAgent implements HelloHandler, InboundHandler {
     final long epoch;
     final SimNetwork.Incarnation incarnation;
-    final InboundLink link;
+    InboundLink link;
 
     Target(long epoch) {
       this.epoch = epoch;
       this.incarnation = new SimNetwork.Incarnation("target", epoch, this);
-      this.link = new InboundLink(this, settings, scenario.targetRules(), this, "initiator", epoch);
+      this.link = newLink(DepartedInitiator.NEVER_SEEN);
       network.start(incarnation);
       tick();
     }
@@ -706,9 +706,16 @@ final class Simulation implements LandingObserver {
       return incarnation;
     }
 
+    private InboundLink newLink(DepartedInitiator before) {
+      return new InboundLink(this, settings, scenario.targetRules(), this, "initiator", epoch, before);
+    }
+
     @Override
     void work() {
       link.doWork();
+      if (link.isForgettable() && world.chance(500)) {
+        link = newLink(link.departed());
+      }
       while (!taken.isEmpty() && world.chance(quiet ? 1000 : 300)) {
         taken.remove().consumed();
       }
@@ -725,7 +732,9 @@ final class Simulation implements LandingObserver {
     }
 
     @Override
-    public void abandoned(Hello hello, Welcome welcome) {}
+    public void abandoned(Hello hello, Welcome welcome) {
+      link.abandoned(hello, welcome);
+    }
 
     @Override
     public void notification(InboundNotification notification) {

@@ -30,13 +30,20 @@ import dev.hawser.memory.RemoteKey;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -45,6 +52,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class WorkerEngineTest {
   private static final Duration SECOND = Duration.ofSeconds(5);
+  private static final Duration LEASE = Duration.ofSeconds(2);
 
   private static final class Side implements InboundHandler, AutoCloseable {
     final MemoryRegistry registry = MemoryRegistry.create();
@@ -65,8 +73,8 @@ final class WorkerEngineTest {
               rails,
               0,
               0,
-              Duration.ofSeconds(2),
-              Duration.ofMillis(400),
+              LEASE,
+              LEASE.dividedBy(5),
               Duration.ofSeconds(5),
               Duration.ofMillis(20),
               1024,
@@ -135,6 +143,45 @@ final class WorkerEngineTest {
       assertThat(n).isNotNull();
       assertThat(to.segment().mismatch(from.segment())).isEqualTo(-1);
     }
+  }
+
+  /** Both sides have links to each other; that one closes is no fault, neither at once nor when its lease is over. */
+  @ParameterizedTest
+  @ValueSource(strings = {"shm", "tcp"})
+  void whoLeavesInGoodOrderIsNoReasonToWarn(String transport) {
+    List<LogRecord> warnings = Collections.synchronizedList(new ArrayList<>());
+    Handler handler = new Handler() {
+      @Override
+      public void publish(LogRecord line) {
+        if (line.getLevel().intValue() >= Level.WARNING.intValue()) {
+          warnings.add(line);
+        }
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    Logger logger = Logger.getLogger("dev.hawser.engine");
+    logger.addHandler(handler);
+    try (Side staying = new Side("staying", transport);
+        Side leaving = new Side("leaving", transport)) {
+      Link there = staying.engine.connect(leaving.description());
+      there.awaitUp(SECOND);
+      leaving.engine.connect(staying.description()).awaitUp(SECOND);
+
+      leaving.close();
+      awaitThat(() -> there.state() == Link.State.CONNECTING);
+      long leaseIsOver = System.nanoTime() + LEASE.multipliedBy(3).dividedBy(2).toNanos();
+      while (System.nanoTime() - leaseIsOver < 0) {
+        LockSupport.parkNanos(10_000_000);
+      }
+    } finally {
+      logger.removeHandler(handler);
+    }
+    assertThat(warnings).extracting(LogRecord::getMessage).isEmpty();
   }
 
   @Test
