@@ -86,6 +86,16 @@ final class ArenaHolds {
     }
   }
 
+  /** For tests: the threads that keep the scopes, as they are now. */
+  List<Thread> keepers() {
+    lock.lock();
+    try {
+      return groups.stream().<Thread>map(group -> group.keeper).toList();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private Group groupWithRoom() {
     for (Group group : groups) {
       if (group.segments.size() < GROUP) {

@@ -866,6 +866,10 @@ final class Initiation {
       endClosing(t);
       return;
     }
+    if (t.recordPosted && t.deliveredSaid) {
+      done(t);
+      return;
+    }
     if (t.op == DataRequest.Op.READ && !t.recordPosted) {
       endOrphan(t, Notified.NO, RemoteState.NOT_APPLICABLE);
       return;
@@ -939,6 +943,10 @@ final class Initiation {
 
   private void endClosing(TransferState t) {
     boolean posted = t.recordPosted;
+    if (posted && t.deliveredSaid && !t.refused) {
+      done(t); // the target's word may come, and be the last, before its acknowledgements are looked at
+      return;
+    }
     if (t.charged && !posted) {
       t.charged = false;
       creditBack();

@@ -421,6 +421,9 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         interrupted = true;
       }
     }
+    for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+      command.run(); // a link that came in the last moment may hold a connection
+    }
     outbound.forEach(OutboundLink::abandon);
     inbound.forEach(InboundLink::abandon);
     epoll.close();

@@ -27,6 +27,7 @@ import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.ServiceLoader;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -75,7 +76,7 @@ class ManyInitiatorsTest {
     Hello hello = new Hello(name, 3, "target", 7, session, 1, key, "tcp", transport.rails().getFirst().name());
     CompletableFuture<OpenResult> result = new CompletableFuture<>();
     dialer.open(new OpenRequest(hello, transport.rails().getFirst(), target.listenAddresses(),
-        target.transportDescriptions().get("tcp"), LONG.toNanos()), result::complete);
+        Objects.requireNonNull(target.transportDescriptions().get("tcp")), LONG.toNanos()), result::complete);
     return result.get(LONG.toSeconds(), TimeUnit.SECONDS);
   }
 

@@ -166,13 +166,13 @@ final class WorkerEngineTest {
     };
     Logger logger = Logger.getLogger("dev.hawser.engine");
     logger.addHandler(handler);
-    try (Side staying = new Side("staying", transport);
-        Side leaving = new Side("leaving", transport)) {
-      Link there = staying.engine.connect(leaving.description());
-      there.awaitUp(SECOND);
-      leaving.engine.connect(staying.description()).awaitUp(SECOND);
-
-      leaving.close();
+    try (Side staying = new Side("staying", transport)) {
+      Link there;
+      try (Side leaving = new Side("leaving", transport)) {
+        there = staying.engine.connect(leaving.description());
+        there.awaitUp(SECOND);
+        leaving.engine.connect(staying.description()).awaitUp(SECOND);
+      }
       awaitThat(() -> there.state() == Link.State.CONNECTING);
       long leaseIsOver = System.nanoTime() + LEASE.multipliedBy(3).dividedBy(2).toNanos();
       while (System.nanoTime() - leaseIsOver < 0) {
