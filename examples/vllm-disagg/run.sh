@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the demonstration: see README.md, or --help. Builds it on the first run, and again when a source is newer.
+# A disaggregated deployment on this machine: see README.md, or --help. Builds it on the first run, and again when a source
+# is newer.
 #
 #   HAWSER_JAVA_HOME   the JDK to use (25 or newer), before all others
+#   PYTHON             the Python to use (3.9 or newer); python3 unless set
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
@@ -14,6 +16,14 @@ stamp=$target/run.built
 fail() {
   printf 'run.sh: error: %s\n' "$1" >&2
   exit 1
+}
+
+usage() {
+  cat <<'TEXT'
+run.sh [--port N] [--mode pull|push]   prefill, decode and proxy processes, and a metadata service; then use curl
+run.sh --check [--short] [--only TEXT] the check: what two engines compute is, bit for bit, what one computes
+run.sh --java [OPTIONS]                the demonstration in Java, of the bytes alone (--java --help tells its options)
+TEXT
 }
 
 # The release file tells the version without starting a JVM.
@@ -65,13 +75,104 @@ build() {
   mv "$stamp.new" "$stamp"
 }
 
+# A Python with numpy: the one that there is, or a virtual environment of ours.
+find_python() {
+  local wanted=${PYTHON:-python3} log=$target/pip.log
+  command -v "$wanted" >/dev/null || fail "Python 3.9 or newer was not found; install it (Debian, Ubuntu: apt install python3 python3-venv), or name it in PYTHON"
+  if "$wanted" -c 'import numpy' 2>/dev/null; then
+    python=$wanted
+    return
+  fi
+  python=$target/venv/bin/python
+  if ! "$python" -c 'import numpy' 2>/dev/null; then
+    printf 'run.sh: installing numpy into %s ...' "$target/venv" >&2
+    "$wanted" -m venv "$target/venv" >"$log" 2>&1 && "$python" -m pip install --quiet numpy >>"$log" 2>&1 \
+      || { printf '\n' >&2; fail "numpy could not be installed (see $log): install it for $wanted, or configure pip for an index that has it"; }
+    printf ' done\n' >&2
+  fi
+}
+
+java() { # MAIN ARGUMENT...
+  local jars=("$target"/hawser-example-*.jar "$target"/lib/*.jar)
+  exec "$jdk/bin/java" --enable-native-access=ALL-UNNAMED -XX:+UseSerialGC \
+    -Djava.util.logging.config.file="$here/src/main/config/logging.properties" \
+    -cp "$(IFS=:; printf '%s' "${jars[*]}")" "$@"
+}
+
+engine() { # ARGUMENT...
+  exec "$python" -m hawser_disagg.server "$@"
+}
+
+pids=()
+# The last that was started is the first to go: the proxy, which lets its requests end.
+stop() {
+  local pid i code=0
+  trap '' INT TERM
+  for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
+    pid=${pids[i]}
+    kill -TERM "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || code=$?
+  done
+  rm -rf "$logs"
+  return 0
+}
+
+# Starts a command; its first line of output is "ready URL", which goes into $url.
+start() { # NAME COMMAND...
+  local name=$1 line=''
+  shift
+  mkfifo "$logs/$name"
+  "$@" >"$logs/$name" &
+  pids+=($!)
+  exec {fd}<"$logs/$name"
+  read -r -t 120 line <&"$fd" || true
+  [[ $line == ready\ * ]] || fail "the $name process did not start"
+  url=${line#ready }
+  printf '%-9s %s (process %s)\n' "$name" "$url" "${pids[-1]}"
+}
+
+serve() {
+  local port=8000 mode=pull side
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --port) port=${2:?--port needs a number} ;;
+      --mode) mode=${2:?--mode needs pull or push} ;;
+      *) usage >&2; exit 2 ;;
+    esac
+    shift 2
+  done
+  logs=$(mktemp -d)
+  trap stop EXIT
+  trap 'exit 0' INT TERM
+  start metadata java dev.hawser.example.disagg.MetadataMain
+  metadata=$url
+  side=$("$python" -c 'from hawser_disagg.processes import free_port; print(free_port(), free_port())')
+  start prefill engine --engine-id prefill --port 0 --side-channel-port "${side% *}" --metadata "$metadata" --seed 1
+  prefill=$url
+  start decode engine --engine-id decode --port 0 --side-channel-port "${side#* }" --metadata "$metadata" --seed 2 --block-tokens 32
+  decode=$url
+  start proxy java dev.hawser.example.disagg.proxy.ProxyMain --port "$port" --mode "$mode" --prefill "$prefill" --decode "$decode"
+  printf '\ncurl -s %s/v1/completions -H "Content-Type: application/json" -d '\''{"prompt": "A hawser is a thick rope", "max_tokens": 16}'\''\n\n' "$url"
+  wait -n "${pids[@]}" || true
+  fail "one of the processes has ended; all are stopped"
+}
+
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+esac
 if ! jdk=$(find_jdk); then
   [ -z "${HAWSER_JAVA_HOME:-}" ] || exit 1 # said already
   fail "a JDK 25 or newer is needed and none was found; install one (Debian, Ubuntu: apt install openjdk-25-jdk-headless; anywhere: sdk install java 25-tem, or https://adoptium.net), or set HAWSER_JAVA_HOME to it"
 fi
 is_built || build
-
-jars=("$target"/hawser-example-*.jar "$target"/lib/*.jar)
-exec "$jdk/bin/java" --enable-native-access=ALL-UNNAMED -XX:+UseSerialGC \
-  -Djava.util.logging.config.file="$here/src/main/config/logging.properties" \
-  -cp "$(IFS=:; printf '%s' "${jars[*]}")" dev.hawser.example.disagg.Demonstration "$@"
+if [ "${1:-}" = --java ]; then
+  shift
+  java dev.hawser.example.disagg.Demonstration "$@"
+fi
+find_python
+export HAWSER_JAVA_HOME=$jdk HAWSER_PYTHON_JARS=$target/lib PYTHONPATH=$here/python:$home/python/src PYTHONUNBUFFERED=1
+if [ "${1:-}" = --check ]; then
+  shift
+  exec "$python" -m hawser_disagg.check "$@"
+fi
+serve "$@"

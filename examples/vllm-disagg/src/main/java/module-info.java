@@ -12,6 +12,8 @@ module dev.hawser.example.disagg {
   requires dev.hawser.agent;
   requires dev.hawser.metadata;
   requires info.picocli;
+  requires io.vertx.core;
 
   opens dev.hawser.example.disagg to info.picocli;
+  opens dev.hawser.example.disagg.proxy to info.picocli;
 }
