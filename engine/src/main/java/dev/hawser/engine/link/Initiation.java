@@ -27,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  * commit, and ends them. Owned by the link's owner.
  */
 final class Initiation {
+  /** So many paths may break under a transfer, one after the other, without anything acknowledged. */
+  private static final int MAX_BROKEN = 8;
+
   private final OutboundLink link;
   private final LinkHost host;
   private final LinkSettings settings;
@@ -347,6 +350,26 @@ final class Initiation {
     if (maySend(t)) {
       toSending(t);
     }
+  }
+
+  /**
+   * A path broke, by itself or by a reset, while it carried a chunk. Once that is the network's fault; if it happens to
+   * path after path, and nothing gets through, it is the chunk's: its memory is gone, here or there. To try that for ever
+   * would take the paths from all others.
+   */
+  void brokeUnder(PathGeneration g, TransferState t, long position) {
+    int broken = t.brokenUnder(g.index);
+    if (broken < MAX_BROKEN) {
+      return;
+    }
+    close(
+        t,
+        Cause.REMOTE_ACCESS,
+        "%s: %d paths broke one after the other while they carried it, and nothing was acknowledged; the last, %s: %s; was memory freed that is registered, here or at %s?"
+            .formatted(t, broken, g, g.path.lastFault, link.peer()),
+        g.path.route.local().toString(),
+        g.key.toString(),
+        position);
   }
 
   void chunkRefused(

@@ -846,13 +846,13 @@ public final class OutboundLink implements Link {
     byIndex[g.index] = g;
     g.lastProgress = connection.progress();
     g.lastProgressAt = now;
+    g.upAt = now;
     g.signs = connection.signsOfLife();
     connection.attach(host.waitSet());
     live.add(g);
     upCount++;
     p.current = g;
     p.everUp = true;
-    p.failures = 0;
     everUp = true;
     lastHeard = now;
     lostReported = false;
@@ -894,10 +894,7 @@ public final class OutboundLink implements Link {
 
   private void notOpened(Path p, String why) {
     p.lastFault = why;
-    p.failures++;
-    long pause = settings.reopenMinNanos() << Math.min(p.failures - 1, 20);
-    pause = Math.min(pause, settings.reopenMaxNanos());
-    p.reopenAt = now + pause / 2 + host.random(pause / 2 + 1);
+    pauseBeforeReopening(p);
     nextEvent = now;
     if (!p.everUp && p.failures >= 3) {
       downgrade(p, why);
@@ -959,6 +956,14 @@ public final class OutboundLink implements Link {
 
   // ------------------------------------------------------------------ failure of a generation
 
+  /** Longer each time in a row; what carried data, or stood for the longest pause, begins anew. */
+  private void pauseBeforeReopening(Path p) {
+    p.failures++;
+    long pause = settings.reopenMinNanos() << Math.min(p.failures - 1, 20);
+    pause = Math.min(pause, settings.reopenMaxNanos());
+    p.reopenAt = now + pause / 2 + host.random(pause / 2 + 1);
+  }
+
   /** The first half of the fence: our own side goes. Idempotent. */
   void fail(PathGeneration g, PathFault fault) {
     if (g.state != PathGeneration.State.UP) {
@@ -974,7 +979,14 @@ public final class OutboundLink implements Link {
     p.lastFault = fault.toString();
     if (p.current == g) {
       p.current = null;
-      p.reopenAt = now + (fault.kind() == PathFault.Kind.ABORTED ? 0 : settings.reopenMinNanos());
+      if (fault.kind() == PathFault.Kind.ABORTED) {
+        p.reopenAt = now;
+      } else {
+        if (now - g.upAt > settings.reopenMaxNanos()) {
+          p.failures = 0;
+        }
+        pauseBeforeReopening(p);
+      }
     }
     if (fault.kind() != PathFault.Kind.ABORTED && !isClosed()) {
       host.log(Level.INFO, "%s to %s failed: %s".formatted(g, peer.name(), fault));
@@ -1209,6 +1221,10 @@ public final class OutboundLink implements Link {
   void chunkRefused(
       PathGeneration g, TransferState transfer, long position, WorkStatus status, long detail) {
     initiation.chunkRefused(g, transfer, position, status, detail);
+  }
+
+  void brokeUnder(PathGeneration g, TransferState transfer, long position) {
+    initiation.brokeUnder(g, transfer, position);
   }
 
   void chunkEnded(TransferState transfer) {

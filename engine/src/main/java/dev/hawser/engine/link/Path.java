@@ -25,7 +25,10 @@ final class Path {
   int nextGeneration = 1;
   boolean opening;
   boolean everUp;
+
+  /** In a row: attempts to open it, and generations that broke, without data that were acknowledged. */
   int failures;
+
   long reopenAt;
 
   final PathPace pace = new PathPace();

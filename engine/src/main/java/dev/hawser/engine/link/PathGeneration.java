@@ -59,6 +59,7 @@ final class PathGeneration implements ConnectionEvents {
   PathFault fault = new PathFault(PathFault.Kind.ABORTED, "");
   long lastProgress;
   long lastProgressAt;
+  long upAt;
   long bytesInFlight;
 
   /** What the connection's signs of life counted when they were last looked at, and how often there were none since. */
@@ -262,6 +263,9 @@ final class PathGeneration implements ConnectionEvents {
   private void replay(TransferState transfer, int slot) {
     if (!transfer.isOver()) {
       transfer.addReplay(slotPosition[slot], slotLength[slot]);
+      if (fault.kind() == PathFault.Kind.RESET || fault.kind() == PathFault.Kind.WORK_ERROR) {
+        link.brokeUnder(this, transfer, slotPosition[slot]);
+      }
     }
   }
 
@@ -307,6 +311,7 @@ final class PathGeneration implements ConnectionEvents {
     transfer.outstanding--;
     if (status == WorkStatus.SUCCESS) {
       transfer.acknowledged(length);
+      path.failures = 0;
       if (slotPostedAt[slot] != 0) {
         path.traffic.took(link.hostNow() - slotPostedAt[slot]);
       }

@@ -116,6 +116,10 @@ final class TransferState implements Transfer {
   int stranded;
   private long[] replays = new long[8];
   private int replayCount;
+
+  /** Generations that broke one after the other, without a chunk acknowledged meanwhile; and the last of them. */
+  private int broken;
+  private int lastBroken = -1;
   final GenerationSet carried = new GenerationSet();
 
   /** By the generation's index, what it carried; and which path that was. */
@@ -425,6 +429,8 @@ final class TransferState implements Transfer {
     outstanding = 0;
     stranded = 0;
     replayCount = 0;
+    broken = 0;
+    lastBroken = -1;
     carried.clear();
     Arrays.fill(carriedBytes, 0);
     commitSet.clear();
@@ -516,6 +522,8 @@ final class TransferState implements Transfer {
 
   void acknowledged(long bytes) {
     ACKED.setOpaque(this, acked + bytes);
+    broken = 0;
+    lastBroken = -1;
   }
 
   /** A chunk of it was acknowledged over this generation. */
@@ -571,6 +579,19 @@ final class TransferState implements Transfer {
       replays[top] += length;
       replays[top + 1] -= length;
     }
+  }
+
+  /**
+   * A generation broke while it carried some of this.
+   *
+   * @return how many did, one after the other, since a chunk was last acknowledged
+   */
+  int brokenUnder(int generation) {
+    if (generation != lastBroken) {
+      lastBroken = generation;
+      broken++;
+    }
+    return broken;
   }
 
   void addReplay(long position, long length) {

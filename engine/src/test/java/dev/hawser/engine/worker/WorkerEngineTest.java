@@ -27,6 +27,7 @@ import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.RemoteKey;
+import dev.hawser.memory.ffi.PageMappings;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -259,5 +260,41 @@ final class WorkerEngineTest {
 
   private static boolean isIn(Thread thread, String type) {
     return Stream.of(thread.getStackTrace()).limit(6).anyMatch(frame -> frame.getClassName().endsWith(type));
+  }
+
+  /** Memory that nobody can touch stands for memory that was freed behind its region. */
+  @ParameterizedTest
+  @ValueSource(strings = {"shm", "tcp"})
+  void memoryThatIsGoneFailsItsTransferAndNoOther(String transport) {
+    long gone = PageMappings.map(1 << 20, 0, PageMappings.MAP_PRIVATE | PageMappings.MAP_ANONYMOUS, -1, 0);
+    try (Side target = new Side("target", transport);
+        Side initiator = new Side("initiator", transport)) {
+      Region unmapped = target.registry.register(gone, 1 << 20, Access.REMOTE_READ_WRITE);
+      Region good = target.registry.allocate(1 << 20, Access.REMOTE_READ_WRITE);
+      Region here = initiator.registry.allocate(1 << 20, Access.LOCAL);
+      Link link = initiator.engine.connect(target.description());
+      link.awaitUp(SECOND);
+
+      Transfer bad = link.prepare(Op.READ, plan(here, unmapped));
+      Transfer other = link.prepare(Op.WRITE, plan(here, good)).notification(new byte[] {1});
+      bad.post();
+      assertThat(other.postAndAwait(SECOND.multipliedBy(4))).isTrue();
+      assertThat(other.end()).isEqualTo(new TransferEnd.Done());
+      assertThat(bad.await(SECOND.multipliedBy(4))).isTrue();
+      assertThat(bad.end())
+          .isInstanceOfSatisfying(
+              TransferEnd.Failed.class,
+              end -> assertThat(end.message()).contains("paths broke one after the other", "was memory freed"));
+      assertThat(other.postAndAwait(SECOND.multipliedBy(4))).isTrue();
+    } finally {
+      PageMappings.unmap(gone, 1 << 20);
+    }
+  }
+
+  private static TransferPlan plan(Region here, Region there) {
+    return new TransferPlan(
+        BlockPairs.of(BlockList.of(here.address(), here.length()), BlockList.of(there.address(), there.length())),
+        new Region[] {here},
+        new RemoteRegion[] {remote(there)});
   }
 }
