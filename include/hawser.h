@@ -19,6 +19,7 @@
  *  - A function with a buffer and its capacity returns the bytes that the answer has. If they are more than the
  *    capacity, nothing was written: call again with a larger buffer.
  *  - Times are in nanoseconds. Waits have a deadline, always.
+ *  - The calling thread needs a stack of 256 KiB at least: with less the JVM cannot attach it, and aborts the process.
  *  - Do not call them in a child after fork(), nor from a signal handler.
  *
  * The major version grows when something here changes its meaning or place, the minor one when functions are appended

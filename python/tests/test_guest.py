@@ -416,3 +416,28 @@ def test_keeps_to_its_bounds(program: Program, tmp_path: Path) -> None:
 
 if sys.platform != "linux":  # pragma: no cover
     pytest.skip("Hawser runs on Linux", allow_module_level=True)
+
+
+def test_a_thread_with_too_small_a_stack_is_refused(program: Program) -> None:
+    done = program(
+        """
+        import threading, hawser
+        agent = hawser.Agent("a")
+        def call():
+            try:
+                agent.poll()
+                print("went in")
+            except hawser.RuntimeUnavailable as e:
+                print("refused:", e)
+        for size in (64 << 10, 256 << 10):
+            threading.stack_size(size)
+            thread = threading.Thread(target=call)
+            thread.start()
+            thread.join()
+        agent.close()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    small, enough = done.stdout.splitlines()
+    assert small.startswith("refused: this thread has a stack of 64 KiB"), small
+    assert enough == "went in"

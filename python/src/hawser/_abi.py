@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import threading
 from typing import TYPE_CHECKING, Callable
 
 from . import errors
@@ -171,6 +172,31 @@ _FUNCTIONS: tuple[tuple[str, tuple], ...] = (
 FUNCTION_NAMES = tuple(name for name, _ in _FUNCTIONS)
 
 
+# With less the JVM cannot attach a thread, and ends the process.
+_LEAST_STACK = 256 << 10
+
+
+def _check_stack() -> None:
+    """Raises if the JVM could not be entered on this thread's stack."""
+    libc = c.CDLL(None)
+    attributes = c.create_string_buffer(128)  # a pthread_attr_t has 56 or 64 bytes
+    libc.pthread_self.restype = c.c_void_p
+    try:
+        failed = libc.pthread_getattr_np(c.c_void_p(libc.pthread_self()), attributes)
+    except AttributeError:
+        return  # not Linux: nothing is known
+    if failed:
+        return
+    base, size = c.c_void_p(), c.c_size_t()
+    failed = libc.pthread_attr_getstack(attributes, c.byref(base), c.byref(size))
+    libc.pthread_attr_destroy(attributes)
+    if not failed and size.value < _LEAST_STACK:
+        raise errors.RuntimeUnavailable(
+            f"this thread has a stack of {size.value >> 10} KiB, and the JVM cannot be entered with less than"
+            f" {_LEAST_STACK >> 10}: start it after threading.stack_size({_LEAST_STACK}) or more, or call from another"
+        )
+
+
 class Table:
     """The functions as attributes; each raises if it fails, and returns its 64-bit result otherwise."""
 
@@ -190,6 +216,7 @@ class Table:
             )
         self.version = (c.c_char_p.from_address(address + 8).value or b"").decode()
         pointers = (c.c_uint64 * len(_FUNCTIONS)).from_address(address + 16)
+        self._seen = threading.local()
         self._last_error = c.CFUNCTYPE(_I, _P, _I)(pointers[0])
         self._last_cause = c.CFUNCTYPE(_I)(pointers[1])
         for i, (name, arguments) in enumerate(_FUNCTIONS):
@@ -199,9 +226,13 @@ class Table:
 
     def _checked(self, function: Callable[..., int], gate: Callable[[], None]) -> Callable[..., int]:
         fail = self._fail
+        seen = self._seen
 
         def call(*arguments: object) -> int:
             gate()
+            if not hasattr(seen, "fits"):
+                _check_stack()
+                seen.fits = True
             result = function(*arguments)
             if result < 0:
                 fail(result)
