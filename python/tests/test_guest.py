@@ -408,7 +408,8 @@ def test_keeps_to_its_bounds(program: Program, tmp_path: Path) -> None:
         assert facts["threads"] <= 20, facts
         assert facts["rss_mb"] <= 200, facts
         assert facts["pauses"] > 0, "nothing was collected, so that no pause was measured"
-        assert facts["longest_pause_ms"] <= 5 * slack(), facts
+        # One pause is one moment: if another process has the processor just then, no average makes up for it.
+        assert facts["longest_pause_ms"] <= 4 * 5 * slack(), facts
     assert plain["first"] <= 0.8 * slack(), plain
     assert quick["first"] <= 0.5 * slack(), quick
     assert quick["cpu"] < plain["cpu"], (quick, plain)

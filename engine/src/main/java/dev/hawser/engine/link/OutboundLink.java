@@ -896,6 +896,13 @@ public final class OutboundLink implements Link {
     p.lastFault = why;
     pauseBeforeReopening(p);
     nextEvent = now;
+    if (peerLeft && upCount == 0 && initiation.isBusy()) {
+      // What was posted since then: this incarnation does not come back, so there is no lease to wait for.
+      initiation.endAll(
+          Cause.PEER_LOST,
+          "%s closed its agent, and does not answer any more: %s; fetch its metadata again if it was restarted"
+              .formatted(peer.name(), why));
+    }
     if (!p.everUp && p.failures >= 3) {
       downgrade(p, why);
     }

@@ -291,6 +291,30 @@ final class WorkerEngineTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"shm", "tcp"})
+  void whatIsPostedToAPeerThatHasClosedFailsSoon(String transport) {
+    try (Side initiator = new Side("initiator", transport)) {
+      Region here = initiator.registry.allocate(4096, Access.LOCAL);
+      Side target = new Side("target", transport);
+      Transfer write;
+      try (target) {
+        Region there = target.registry.allocate(4096, Access.REMOTE_READ_WRITE);
+        Link link = initiator.engine.connect(target.description());
+        link.awaitUp(SECOND);
+        write = link.prepare(Op.WRITE, plan(here, there));
+        assertThat(write.postAndAwait(SECOND)).isTrue();
+      }
+      for (int round = 0; round < 2; round++) {
+        assertThat(write.postAndAwait(SECOND)).as("round %d ends", round).isTrue();
+        assertThat(write.end())
+            .isInstanceOfSatisfying(
+                TransferEnd.Failed.class,
+                end -> assertThat(end.cause()).isEqualTo(TransferEnd.Cause.PEER_LOST));
+      }
+    }
+  }
+
   private static TransferPlan plan(Region here, Region there) {
     return new TransferPlan(
         BlockPairs.of(BlockList.of(here.address(), here.length()), BlockList.of(there.address(), there.length())),
