@@ -26,7 +26,7 @@ static const hawser_api *hawser;
 /* Ends the program with the reason if a call failed. */
 static int64_t checked(int64_t result, const char *what) {
   if (result < 0) {
-    char reason[4096];
+    char reason[4096] = ""; // stays so if the text is longer
     hawser->last_error(reason, sizeof reason);
     fprintf(stderr, "%s: error %lld: %s\n", what, (long long)result, reason);
     exit(1);
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     checked(hawser->transfer_post(pull, NULL), "posting the pull");
     int64_t state = checked(hawser->transfer_wait(pull, 10 * SECOND), "waiting for the pull");
     if (state != HAWSER_STATE_DONE) {
-      char reason[4096];
+      char reason[4096] = ""; // stays so if the text is longer
       hawser->transfer_message(pull, reason, sizeof reason);
       fprintf(stderr, "the pull ended in state %lld: %s\n", (long long)state, reason);
       return 1;
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "an index out of bounds was taken\n");
     return 1;
   }
-  char reason[4096];
+  char reason[4096] = ""; // stays so if the text is longer
   hawser->last_error(reason, sizeof reason);
   printf("refused: %s\n", reason);
 
