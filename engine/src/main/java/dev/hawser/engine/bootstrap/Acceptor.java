@@ -207,8 +207,7 @@ final class Acceptor {
     List<ServerHandshake> open = new ArrayList<>(handshakes);
     for (ServerHandshake handshake : open) {
       handshake.end();
-      handshake.broken(
-          new PathFault(PathFault.Kind.ABORTED, handshake.channel.description() + ": this agent is closing"));
+      handshake.letGo(); // that we close is no reason to warn about whoever was just coming
     }
   }
 }

@@ -344,6 +344,11 @@ final class ServerHandshake extends Handshake {
   @Override
   void broken(PathFault fault) {
     context.log().warn(fault.detail());
+    letGo();
+  }
+
+  /** Gives back what was prepared for the connection, which has ended. */
+  void letGo() {
     Accepted prepared = accepted;
     Reply answer = reply;
     if (prepared != null && answer != null) {

@@ -903,7 +903,7 @@ public final class OutboundLink implements Link {
           "%s closed its agent, and does not answer any more: %s; fetch its metadata again if it was restarted"
               .formatted(peer.name(), why));
     }
-    if (!p.everUp && p.failures >= 3) {
+    if (!p.everUp && !peerLeft && p.failures >= 3) { // who left is not reached by anything, whatever the transport
       downgrade(p, why);
     }
   }
