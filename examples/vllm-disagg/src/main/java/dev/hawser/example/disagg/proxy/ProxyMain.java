@@ -10,7 +10,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicBoolean;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -95,18 +94,10 @@ public final class ProxyMain implements Callable<Integer> {
         Duration.ofMillis(drainDelay), Duration.ofSeconds(drainTimeout), 8 << 20));
     spec.commandLine().getOut().println("ready http://" + host + ':' + proxy.port());
     spec.commandLine().getOut().flush();
-    AtomicBoolean lost = new AtomicBoolean();
-    CountDownLatch over = new CountDownLatch(1);
-    Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-      lost.set(!proxy.drain());
-      over.countDown();
-      if (lost.get()) {
-        // The exit code of a JVM that a signal ends is the signal's; only halt can tell another.
-        Runtime.getRuntime().halt(1);
-      }
-      Runtime.getRuntime().halt(0);
-    }, "drain"));
-    over.await();
+    // The exit code of a JVM that a signal ends is the signal's; only halt can tell another.
+    Runtime.getRuntime()
+        .addShutdownHook(new Thread(() -> Runtime.getRuntime().halt(proxy.drain() ? 0 : 1), "drain"));
+    new CountDownLatch(1).await(); // for the signal
     return 0;
   }
 
