@@ -9,7 +9,10 @@ import java.io.IOException;
 import java.io.Writer;
 import java.lang.System.Logger.Level;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -109,9 +112,25 @@ public final class FlowLog implements AutoCloseable {
     } catch (IOException e) {
       if (!failing) {
         failing = true;
-        LOG.log(Level.WARNING, "telemetry cannot be written to %s, and is dropped until it can: %s".formatted(file, e));
+        LOG.log(
+            Level.WARNING,
+            "telemetry of %s cannot be written to %s (%s), and is dropped until it can; set HAWSER_TELEMETRY to a file that can be written"
+                .formatted(agent, file, why(e)));
       }
     }
+  }
+
+  /** For people: Java's own words are the name of a class, or the path once more. */
+  private static String why(IOException e) {
+    String reason = e instanceof FileSystemException failed ? failed.getReason() : e.getMessage();
+    if (reason != null && !reason.isEmpty()) {
+      return reason;
+    }
+    return switch (e) {
+      case NoSuchFileException _ -> "its folder is not there";
+      case AccessDeniedException _ -> "permission denied";
+      default -> e.getClass().getSimpleName();
+    };
   }
 
   private void turnOver() throws IOException {

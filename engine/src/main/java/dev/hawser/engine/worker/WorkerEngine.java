@@ -503,7 +503,8 @@ public final class WorkerEngine implements Engine {
       return;
     }
     List<OutboundLink> leaving = List.copyOf(outbound.values());
-    leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here"));
+    leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here",
+        "its agent is closed"));
     List<String> ending = List.copyOf(inbound.keySet());
     CountDownLatch ended = new CountDownLatch(ending.size());
     for (String initiator : ending) {

@@ -97,6 +97,21 @@ class FlowLogTest {
   void aFullDiskCostsOneWarning() throws InterruptedException {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full), "there is no /dev/full here");
+
+    assertThat(warnings(full)).singleElement().asString().contains("/dev/full (No space left on device)");
+  }
+
+  @Test
+  void aFolderThatWentAwayIsToldWithoutJavasWords() throws InterruptedException {
+    Path lost = folder.resolve("gone").resolve("flows");
+
+    assertThat(warnings(lost)).singleElement().asString()
+        .contains(lost + " (its folder is not there)")
+        .contains("HAWSER_TELEMETRY")
+        .doesNotContain("Exception");
+  }
+
+  private static List<String> warnings(Path file) throws InterruptedException {
     List<String> warnings = new CopyOnWriteArrayList<>();
     Handler handler =
         new Handler() {
@@ -115,11 +130,10 @@ class FlowLogTest {
     logger.addHandler(handler);
     try {
       Asked asked = new Asked(10);
-      FlowLog log = FlowLog.start(full, "a", Duration.ofMillis(1), 1 << 20, asked, () -> 7);
+      FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 1 << 20, asked, () -> 7);
       asked.await();
       log.close();
-
-      assertThat(warnings).singleElement().asString().contains("/dev/full", "No space left on device");
+      return warnings;
     } finally {
       logger.removeHandler(handler);
     }
