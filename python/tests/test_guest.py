@@ -216,6 +216,8 @@ faulthandler.disable(); settle()
 def test_control_c_is_heard_while_waiting(program: Program) -> None:
     source = """
 import os, signal, threading, time, hawser
+# A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 agent = hawser.Agent("a")
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 began = time.monotonic()
