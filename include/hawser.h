@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 #define HAWSER_ABI_MAJOR 1
-#define HAWSER_ABI_MINOR 0
+#define HAWSER_ABI_MINOR 1
 
 /* Errors. */
 #define HAWSER_OK 0
@@ -375,6 +375,13 @@ typedef struct hawser_api {
 
   /* Facts of the JVM as JSON: heap, threads, collections and their time in ms. */
   int64_t (*machine_describe)(char *json, int64_t capacity);
+
+  /* ------------------------------------------------------------------------------------------------ since 1.1 */
+
+  /* Has the memory of an allocated region stay mapped after its close, or its agent's: pointers to it stay good. From then
+   * on the mapping is the caller's to munmap(address, result). Returns its bytes; 0 for memory that was not allocated by
+   * region_allocate, which is the caller's anyway. */
+  int64_t (*region_keep)(hawser_handle region);
 } hawser_api;
 
 #ifdef __cplusplus
