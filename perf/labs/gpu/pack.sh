@@ -2,7 +2,8 @@
 # Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes one tarball that runs the GPU tests and the benchmark on a machine that has nothing but NVIDIA's driver:
+# Makes one tarball that runs the GPU tests and the benchmarks, the hawser command line among them, on a machine that has
+# nothing but NVIDIA's driver:
 #
 #   perf/labs/gpu/pack.sh [FILE]        # default: target/hawser-gpu-lab.tar.gz
 #
@@ -29,22 +30,28 @@ box="$work/hawser-gpu-lab"
 mkdir -p "$box/lib"
 
 cd "$root"
-modules=(memory-registry engine) # those with tests for a GPU
-mvn -q -pl "$(IFS=,; echo "${modules[*]}")" test-compile dependency:copy-dependencies \
-  -DincludeScope=test -DexcludeGroupIds=dev.hawser -DoutputDirectory="$box/lib"
+tested=(memory-registry engine transfer-agent) # those with tests for a GPU
+modules=("${tested[@]}" metadata-service perf)
+# What the etcd store and TLS's and HTTP/3's natives bring is not needed there.
+mvn -q -pl "$(IFS=,; echo "${modules[*]}")" test-compile dependency:copy-dependencies -DincludeScope=test \
+  -DexcludeGroupIds=dev.hawser,io.etcd,io.grpc,com.google.protobuf,com.google.api.grpc,com.google.guava,org.testcontainers \
+  -DexcludeArtifactIds=netty-codec-classes-quic,netty-codec-http3 -DoutputDirectory="$box/lib"
 console="$(sed -n 's/.*<junit-console.version>\(.*\)<.*/\1/p' pom.xml)"
 mvn -q -N dependency:copy -DoutputDirectory="$box/lib" -Dartifact="org.junit.platform:junit-platform-console-standalone:$console"
 rm -f "$box"/lib/junit-jupiter-*.jar "$box"/lib/junit-platform-{commons,engine,launcher}-*.jar # the console has them
 for module in "${modules[@]}"; do
-  mkdir -p "$box/classes/$module" "$box/tests/$module"
+  mkdir -p "$box/classes/$module"
   cp -r "$module/target/classes/." "$box/classes/$module"
+done
+for module in "${tested[@]}"; do
+  mkdir -p "$box/tests/$module"
   cp -r "$module/target/test-classes/." "$box/tests/$module"
 done
 cp "$lab/run.sh" "$box/run.sh"
 git rev-parse HEAD >"$box/commit" 2>/dev/null || echo unknown >"$box/commit"
 
 "$jdk/bin/jlink" --output "$box/java" --strip-debug --no-man-pages --no-header-files --compress=zip-9 \
-  --add-modules java.base,java.logging,java.xml,java.management,java.instrument,java.compiler,jdk.unsupported,jdk.jfr
+  --add-modules java.base,java.logging,java.xml,java.management,java.instrument,java.compiler,java.naming,java.net.http,java.sql,jdk.management,jdk.unsupported,jdk.jfr
 
 mkdir -p "$(dirname "$out")"
 tar czf "$out" -C "$work" hawser-gpu-lab

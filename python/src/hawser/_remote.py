@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from . import _abi
 
-VERSION = 2
+VERSION = 1
 MOST_BYTES = 1 << 30
 
 _INT = struct.Struct("<q")
@@ -86,7 +86,6 @@ SPECS: dict[str, str] = {
     "lent_describe": "iL",
     "collect_garbage": "",
     "machine_describe": "oi",
-    "region_keep": "i",
 }
 NUMBERS = {name: number for number, name in enumerate(SPECS)}
 STRUCTS: dict[str, Any] = {

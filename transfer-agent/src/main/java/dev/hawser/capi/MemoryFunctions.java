@@ -73,16 +73,13 @@ final class MemoryFunctions {
     Foreign.putLong(out + Structs.Region.ACCESS, access.mask());
   }
 
-  long keepRegion(long region) {
-    return handles.get(region, Region.class, "region").keepMapped();
-  }
-
   long closeRegion(long region, long timeout) {
     Region closed = handles.get(region, Region.class, "region");
     CloseResult result = closed.close(Duration.ofNanos(timeout));
     handles.remove(region);
     if (result.quarantined()) {
-      closed.close(); // says so
+      throw new IllegalStateException(
+          closed + " is closed, but its memory must stay mapped because not everyone let go: " + result.failures());
     }
     return 0;
   }

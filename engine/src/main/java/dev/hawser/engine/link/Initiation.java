@@ -391,12 +391,17 @@ final class Initiation {
                 switch (cause) {
                   case REMOTE_REGION_CLOSED ->
                     "the target closed that region; fetch its metadata again";
-                  case LOCAL_ACCESS -> "local memory cannot be used; is its region still open?";
+                  case LOCAL_ACCESS -> "local memory cannot be used; " + localObstacle(g);
                   default ->
                     "the target refused key, range or permission; compare with its registration";
                 });
     t.refused = true;
     close(t, cause, why, g.path.route.local().toString(), g.key.toString(), position);
+  }
+
+  private static String localObstacle(PathGeneration g) {
+    String known = g.connection.localObstacle();
+    return known.isEmpty() ? "is its region still open?" : known;
   }
 
   // ------------------------------------------------------------------ phases

@@ -377,18 +377,13 @@ public final class OutboundLink implements Link {
 
   @Override
   public void close() {
-    beginClose(CloseKind.SESSION, "the link was closed here", "its link is closed");
+    beginClose(CloseKind.SESSION, "the link was closed here");
     awaitGone();
   }
 
-  /**
-   * Begins what {@link #close} does; {@link #isGone} says when it is done. Any thread.
-   *
-   * @param why for those who wait here
-   * @param said to the target, which prints it behind our name
-   */
-  public void beginClose(CloseKind kind, String why, String said) {
-    tell(() -> part(State.CLOSED, Cause.CLOSED, kind, why, said));
+  /** Begins what {@link #close} does; {@link #isGone} says when it is done. Any thread. */
+  public void beginClose(CloseKind kind, String why) {
+    tell(() -> part(State.CLOSED, Cause.CLOSED, kind, why));
   }
 
   /** Waits until nothing is held any more, for a second beyond the drain time. Any thread. */
@@ -399,8 +394,7 @@ public final class OutboundLink implements Link {
   /** The owner's work threw: nothing of it can be trusted any more. Owner only. */
   public void crashed(RuntimeException cause) {
     host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an internal error: " + cause);
-    String why = "internal error: " + cause;
-    part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, why, why);
+    part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, "internal error: " + cause);
     leave();
   }
 
@@ -412,8 +406,7 @@ public final class OutboundLink implements Link {
             Cause.PEER_RESTARTED,
             CloseKind.SESSION,
             "%s restarted: epoch %d is over, %d is known"
-                .formatted(peer.name(), peer.epoch(), newEpoch),
-            "epoch %d is known there".formatted(newEpoch)));
+                .formatted(peer.name(), peer.epoch(), newEpoch)));
   }
 
   /** The worker has ended: closes what is still open. Transfers that are under way stay so. */
@@ -882,12 +875,10 @@ public final class OutboundLink implements Link {
             Cause.PEER_RESTARTED,
             CloseKind.SESSION,
             "%s is not there under epoch %d any more: %s"
-                .formatted(peer.name(), peer.epoch(), refusal.message()),
-            "it was refused");
+                .formatted(peer.name(), peer.epoch(), refusal.message()));
       case VERSION, AUTHENTICATION, SUPERSEDED ->
         part(
-            State.REFUSED, Cause.REFUSED, CloseKind.SESSION, peer.name() + " refused: " + refusal.message(),
-            "it was refused");
+            State.REFUSED, Cause.REFUSED, CloseKind.SESSION, peer.name() + " refused: " + refusal.message());
       case CLOSING -> {
         initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
         notOpened(p, p.lastFault);
@@ -1112,9 +1103,8 @@ public final class OutboundLink implements Link {
   private @Nullable Path partingPath;
   private boolean partingHeard;
   private CloseKind partingKind = CloseKind.SESSION;
-  private String partingWords = "";
 
-  private void part(State how, Cause cause, CloseKind kind, String why, String said) {
+  private void part(State how, Cause cause, CloseKind kind, String why) {
     if (isClosed()) {
       return;
     }
@@ -1126,7 +1116,6 @@ public final class OutboundLink implements Link {
     initiation.endAll(cause, why);
     parting = true;
     partingKind = kind;
-    partingWords = said;
     partingUntil = now + settings.drainNanos();
     timerAt(partingUntil);
   }
@@ -1136,7 +1125,7 @@ public final class OutboundLink implements Link {
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
-        g.postClose(partingKind, partingWords);
+        g.postClose(partingKind, stateReason);
         everywhere &= g.isCloseHeard();
         partingPath = g.path;
       }

@@ -25,6 +25,11 @@ public interface Connection {
   /** Where it runs, for messages: rail, both addresses or queue pair numbers, state. Any thread. */
   String describe();
 
+  /** Why a request could not use memory here, the last one that ended with {@link WorkStatus#LOCAL_ACCESS}; empty if all is said. */
+  default String localObstacle() {
+    return "";
+  }
+
   /**
    * How many more {@linkplain SegmentCursor segments} may be posted now; 0 when the send queue is
    * full. A flush or a message is always accepted while this is positive, and room for {@value

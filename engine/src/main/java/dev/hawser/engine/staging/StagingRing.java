@@ -35,8 +35,10 @@ public final class StagingRing {
   private final GpuBuffer memory;
   private final @Nullable GpuProgress[] awaited = new @Nullable GpuProgress[SLOTS]; // null: no device is at it
   private final long[] marks = new long[SLOTS];
+  private final @Nullable DriverException[] failures = new @Nullable DriverException[SLOTS];
   private final int[] free = new int[SLOTS];
   private int freeCount;
+  private @Nullable DriverException broken; // what kept the batch from the device
   private boolean lost;
 
   StagingRing(Gpu gpu) {
@@ -75,7 +77,7 @@ public final class StagingRing {
   }
 
   /**
-   * Begins a batch of copies, followed by {@link #submit}.
+   * Begins a batch of copies, followed by {@link #submit}. What a driver refuses of it is told by {@link #isDone}.
    *
    * @param out whether from the device to the host
    * @return false if it cannot be now: there is no room for its tables, or the driver lets no call through
@@ -86,12 +88,17 @@ public final class StagingRing {
       return false;
     }
     boolean begun = false;
+    broken = null;
     try {
       if (ops.hasRoom()) {
         ops.begin(out ? CopyDirection.LOCAL_TO_REMOTE : CopyDirection.REMOTE_TO_LOCAL, true);
         begun = true;
       }
       return begun;
+    } catch (DriverException e) {
+      broken = e;
+      begun = true;
+      return true;
     } finally {
       if (!begun) {
         gate.passed();
@@ -101,18 +108,29 @@ public final class StagingRing {
 
   /** Adds a piece of the batch: memory of the device, and its place in a slot. */
   public void add(boolean out, long device, long host, long bytes) {
-    (out ? toHost : toDevice).add(device, host, bytes);
+    if (broken != null) {
+      return;
+    }
+    try {
+      (out ? toHost : toDevice).add(device, host, bytes);
+    } catch (DriverException e) {
+      broken = e;
+    }
   }
 
   /** Lets the device begin; {@link #isDone} tells when the slot is through. */
   public void submit(boolean out, int slot) {
     try {
-      GpuDeviceOps ops = out ? toHost : toDevice;
       GpuProgress progress = out ? toHostProgress : toDeviceProgress;
-      var _ = ops.submit();
-      marks[slot] = progress.mark();
       awaited[slot] = progress;
+      if (broken == null) {
+        var _ = (out ? toHost : toDevice).submit();
+        marks[slot] = progress.mark();
+      }
+    } catch (DriverException e) {
+      broken = e;
     } finally {
+      failures[slot] = broken;
       gate.passed();
     }
   }
@@ -126,6 +144,10 @@ public final class StagingRing {
     GpuProgress progress = awaited[slot];
     if (progress == null) {
       return true;
+    }
+    DriverException failure = failures[slot];
+    if (failure != null) {
+      throw failure;
     }
     if (!progress.isDone(marks[slot])) {
       return false;
@@ -158,6 +180,7 @@ public final class StagingRing {
     for (int i = 0; i < SLOTS; i++) {
       free[i] = i;
       awaited[i] = null;
+      failures[i] = null;
     }
     return !lost;
   }

@@ -27,6 +27,7 @@ final class InitiatorConnection extends TcpConnection {
   private final ReadPlaces reads;
   private final @Nullable NetworkInterface device;
   private boolean lastPiece; // the READ_DATA under way ends its READ
+  private String localObstacle = "";
 
   /** An end of which nobody knows by which interface it goes out. */
   InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging) {
@@ -87,9 +88,11 @@ final class InitiatorConnection extends TcpConnection {
     Device device = device(request);
     StagingRing ring = null;
     boolean usable = localMemoryIsUsable(request, read, device);
+    localObstacle = "";
     if (usable && !device.isHost()) {
       PathStaging.State state = staging.state(device);
       usable = state != PathStaging.State.ABSENT;
+      localObstacle = usable ? "" : staging.whyNot(device);
       if (usable) {
         if (state == PathStaging.State.WAITING || !hasRoom(staging.ring(device), read)) {
           return false;
@@ -122,6 +125,11 @@ final class InitiatorConnection extends TcpConnection {
       }
     }
     return true;
+  }
+
+  @Override
+  public String localObstacle() {
+    return localObstacle;
   }
 
   /** Segments on the wire; −1 if they are more than {@code budget}. */

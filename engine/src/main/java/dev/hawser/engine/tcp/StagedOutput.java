@@ -38,7 +38,9 @@ final class StagedOutput {
     rings[at(tail)] = ring;
     slots[at(tail)] = slot;
     tail++;
-    open(out);
+    if (open == tail - 1) {
+      out.holdFrom(places[at(open)]); // the others are held already
+    }
   }
 
   /**

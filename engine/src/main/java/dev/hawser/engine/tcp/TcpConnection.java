@@ -151,8 +151,17 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   @Override
   public final void flushPosted() {
     if (isOpen() && !out.isBlocked()) {
-      send();
+      try {
+        send();
+      } catch (DriverException e) {
+        deviceFailed(e);
+      }
     }
+  }
+
+  /** What fails is told by the next poll. */
+  private void deviceFailed(DriverException e) {
+    fail(new PathFault(PathFault.Kind.WORK_ERROR, describe() + ": " + e.getMessage()));
   }
 
   @Override
@@ -162,7 +171,7 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
       try {
         work += move(events);
       } catch (DriverException e) {
-        fail(new PathFault(PathFault.Kind.WORK_ERROR, describe() + ": " + e.getMessage()));
+        deviceFailed(e);
       }
     }
     if (!isOpen()) {

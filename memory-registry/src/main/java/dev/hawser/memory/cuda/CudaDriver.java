@@ -59,7 +59,8 @@ public final class CudaDriver implements GpuDriver {
       12, // RANGE_SIZE: size_t
       10, // IS_LEGACY_CUDA_IPC_CAPABLE: int
       14, // ALLOWED_HANDLE_TYPES: u64
-      17 // MEMPOOL_HANDLE: pointer
+      17, // MEMPOOL_HANDLE: pointer
+      1 // CONTEXT: pointer
   };
   private static final int MEMORY_TYPE_HOST = 1;
   private static final int MEMORY_TYPE_DEVICE = 2;
@@ -78,7 +79,7 @@ public final class CudaDriver implements GpuDriver {
   // The scratch block of a thread: room for out-parameters, and for the arrays of cuPointerGetAttributes.
   private static final long OUT = 0;
   private static final long OUT2 = 8;
-  private static final long DATA = 64; // 9 results of 8 bytes
+  private static final long DATA = 64; // 10 results of 8 bytes
   private static final long DATA_POINTERS = 160;
   private static final long ATTRIBUTES = 256;
   private static final long COPY_ATTRIBUTES = 320; // CUmemcpyAttributes: 24 bytes
@@ -285,6 +286,7 @@ public final class CudaDriver implements GpuDriver {
     boolean legacyIpc = out.get(JAVA_INT, DATA + 48) != 0;
     boolean exportable = (out.get(JAVA_LONG, DATA + 56) & HANDLE_TYPE_POSIX_FD) != 0;
     boolean pool = out.get(JAVA_LONG, DATA + 64) != 0;
+    long context = out.get(JAVA_LONG, DATA + 72); // 0: memory that belongs to none, as virtual memory and pools
     if (managed) {
       return new PointerInfo(
           PointerInfo.Memory.MANAGED, ordinal, start, length, bufferId, PointerInfo.Sharing.NONE);
@@ -294,6 +296,10 @@ public final class CudaDriver implements GpuDriver {
     }
     if (type != MEMORY_TYPE_DEVICE) {
       return PointerInfo.UNKNOWN;
+    }
+    if (context != 0 && context != context(ordinal)) {
+      return new PointerInfo(
+          PointerInfo.Memory.FOREIGN, ordinal, start, length, bufferId, PointerInfo.Sharing.NONE);
     }
     PointerInfo.Sharing sharing =
         legacyIpc

@@ -185,7 +185,9 @@ public final class GpuDeviceOps implements DeviceOps {
       return true;
     }
     PointerInfo info = driver.pointer(address);
-    if (info.memory() == PointerInfo.Memory.UNKNOWN || !info.covers(address, bytes)) {
+    if (info.memory() == PointerInfo.Memory.UNKNOWN
+        || info.memory() == PointerInfo.Memory.FOREIGN
+        || !info.covers(address, bytes)) {
       return false;
     }
     pinned = info;

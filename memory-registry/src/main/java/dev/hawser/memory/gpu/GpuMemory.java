@@ -10,6 +10,7 @@ import dev.hawser.memory.DeviceAbsentException;
 import dev.hawser.memory.DeviceKind;
 import dev.hawser.memory.DeviceMemory;
 import dev.hawser.memory.DeviceOps;
+import dev.hawser.memory.DriverException;
 import dev.hawser.memory.InvalidMemoryException;
 import java.util.ArrayList;
 import java.util.List;
@@ -91,6 +92,7 @@ public final class GpuMemory implements DeviceMemory {
           "address",
           hex(address) + " is managed memory, which the driver moves while others use it; allocate it with "
               + (kind() == DeviceKind.CUDA ? "cuMemAlloc or cudaMalloc" : "hipMalloc"));
+      case FOREIGN -> throw new InvalidMemoryException("address", hex(address) + " is " + foreign(info));
       case DEVICE -> {
         requireShareable(info, address, kind());
         yield Optional.of(
@@ -106,7 +108,14 @@ public final class GpuMemory implements DeviceMemory {
 
   @Override
   public void free(Device device, long address) {
-    gpu(device).runAlone(d -> d.free(address));
+    try {
+      gpu(device).runAlone(d -> d.free(address));
+    } catch (DriverException e) {
+      if (!e.sticky()) {
+        throw e;
+      }
+      // The device is lost to this process, and its memory with it: there is nothing to keep for anybody.
+    }
   }
 
   @Override
@@ -123,9 +132,16 @@ public final class GpuMemory implements DeviceMemory {
                 case UNKNOWN -> "memory that its driver does not know: the host's, or freed";
                 case HOST -> "pinned memory of the host";
                 case MANAGED -> "managed memory";
+                case FOREIGN -> foreign(info);
                 case DEVICE -> "memory of device " + info.ordinal();
               });
     }
+  }
+
+  private static String foreign(PointerInfo info) {
+    return "memory of device " + info.ordinal()
+        + " in another context than its primary one; allocate it where cuDevicePrimaryCtxRetain's context is current, as the"
+        + " CUDA runtime and PyTorch do";
   }
 
   /** Refuses what cannot be opened by another process in any way. */

@@ -28,6 +28,8 @@ public record PointerInfo(
     HOST,
     /** Memory of a device. */
     DEVICE,
+    /** Memory of a device that a context of its own holds: no stream or kernel of the primary context may touch it. */
+    FOREIGN,
     /** Memory that the driver moves between host and devices. */
     MANAGED
   }

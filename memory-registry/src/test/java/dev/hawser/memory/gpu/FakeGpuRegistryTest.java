@@ -15,6 +15,9 @@ import dev.hawser.memory.InvalidMemoryException;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.testkit.FakeCuda;
 import dev.hawser.memory.testkit.FakeGpu;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,13 +35,14 @@ class FakeGpuRegistryTest extends GpuRegistryContract {
   @ParameterizedTest
   @EnumSource(
       value = FakeGpu.Kind.class,
-      names = {"VIRTUAL", "POOL", "MANAGED"})
+      names = {"VIRTUAL", "POOL", "MANAGED", "FOREIGN"})
   void memoryThatNobodyElseCanOpenIsRefusedWithTheSettingToChange(FakeGpu.Kind kind) {
     long address = cuda.gpu().allocate(kind, 0, 1 << 20);
     String cure =
         switch (kind) {
           case VIRTUAL -> "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False";
           case POOL -> "PYTORCH_CUDA_ALLOC_CONF=backend:native";
+          case FOREIGN -> "memory of device 0 in another context than its primary one";
           default -> "cuMemAlloc or cudaMalloc";
         };
     assertThatThrownBy(() -> registry.register(address, 64, Access.REMOTE_READ_WRITE))
@@ -67,6 +71,17 @@ class FakeGpuRegistryTest extends GpuRegistryContract {
     assertThat(cuda.gpu().allocationCount()).isOne();
     registry.close();
     assertThat(cuda.gpu().allocationCount()).isZero();
+  }
+
+  @Test
+  void aLostDeviceIsNamedAndTheHostGoesOn() {
+    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    LostDeviceChild.run(gpu, registry, new PrintStream(said, true, StandardCharsets.UTF_8));
+    assertThat(said.toString(StandardCharsets.UTF_8).lines())
+        .satisfiesExactly(
+            kernel -> assertThat(kernel).startsWith("kernel: sticky").contains("CUDA_ERROR_ILLEGAL_ADDRESS (700)"),
+            allocate -> assertThat(allocate).startsWith("allocate: sticky").contains("(700)"),
+            host -> assertThat(host).isEqualTo("host: copied"));
   }
 
   @Test

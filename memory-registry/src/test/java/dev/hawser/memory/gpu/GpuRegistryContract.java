@@ -104,6 +104,11 @@ abstract class GpuRegistryContract {
     MemorySegment host = Arena.ofAuto().allocate(4096, 64);
     assertThatThrownBy(() -> registry.register(host.address(), 64, gpu.device(), Access.LOCAL))
         .isInstanceOf(InvalidMemoryException.class).hasMessageContaining("is no memory of " + gpu.device());
+    GpuBuffer freed = gpu.allocate(2 << 20);
+    freed.close();
+    assertThatThrownBy(() -> registry.register(freed.address(), 64, gpu.device(), Access.LOCAL))
+        .isInstanceOf(InvalidMemoryException.class).hasMessageContaining("0x" + Long.toHexString(freed.address()))
+        .hasMessageContaining("is no memory of " + gpu.device());
     assertThatThrownBy(() -> registry.allocate(64, new Device(gpu.device().kind(), 99), Access.LOCAL))
         .isInstanceOf(DeviceAbsentException.class).hasMessageContaining(":99 is not among")
         .hasMessageContaining("VISIBLE_DEVICES");

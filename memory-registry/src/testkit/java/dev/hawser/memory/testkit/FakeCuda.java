@@ -33,6 +33,7 @@ public final class FakeCuda {
   private static final int INVALID_CONTEXT = 201;
   private static final int INVALID_IMAGE = 200;
   private static final int NOT_FOUND = 500;
+  private static final long OTHER_CONTEXT = 0xc0ffee;
   private static final int PEER_ENABLED = 704;
   private static final int NOT_SUPPORTED = 801;
 
@@ -237,6 +238,7 @@ public final class FakeCuda {
   private static void answerAttribute(int attribute, long out, FakeGpu.@Nullable Allocation a) {
     boolean host = a != null && a.kind() == FakeGpu.Kind.HOST;
     switch (attribute) {
+      case 1 -> setLong(out, a != null && a.kind() == FakeGpu.Kind.FOREIGN ? OTHER_CONTEXT : 0);
       case 2 -> setInt(out, a == null ? 0 : host ? 1 : 2);
       case 7 -> setLong(out, a == null ? 0 : a.bufferId());
       case 8 -> setInt(out, a != null && a.kind() == FakeGpu.Kind.MANAGED ? 1 : 0);

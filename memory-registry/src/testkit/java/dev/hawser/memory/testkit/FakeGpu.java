@@ -53,6 +53,8 @@ public final class FakeGpu {
     POOL,
     /** Managed memory. */
     MANAGED,
+    /** Memory of a context that is not the primary one. */
+    FOREIGN,
     /** Pinned memory of the host. */
     HOST
   }

@@ -5,7 +5,6 @@
 
 package dev.hawser.agent.config;
 
-import dev.hawser.engine.text.Quoted;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.time.Duration;
@@ -67,7 +66,7 @@ final class Values {
       }
       String key = item.substring(0, equals).strip();
       if (pairs.put(key, item.substring(equals + 1).strip()) != null) {
-        throw wrong(setting, origin, item, "the key " + Quoted.of(key) + " is there twice; keep one");
+        throw wrong(setting, origin, item, "the key '" + key + "' is there twice; keep one");
       }
     }
     return pairs;
@@ -139,7 +138,7 @@ final class Values {
   }
 
   static ConfigException wrong(Setting setting, Origin origin, String value, String cure) {
-    String shown = setting.kind() == Setting.Kind.SECRET ? "(hidden)" : Quoted.of(value);
+    String shown = setting.kind() == Setting.Kind.SECRET ? "(hidden)" : "'" + value + "'";
     return new ConfigException(setting.key(),
         setting.key() + ": " + shown + " is wrong (from " + origin + "); " + cure + "; meaning: " + setting.meaning());
   }
