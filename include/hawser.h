@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 #define HAWSER_ABI_MAJOR 1
-#define HAWSER_ABI_MINOR 0
+#define HAWSER_ABI_MINOR 1
 
 /* Errors. */
 #define HAWSER_OK 0
@@ -48,7 +48,7 @@ extern "C" {
 #define HAWSER_ERROR_CLOSED -7            /* the agent is closed */
 #define HAWSER_ERROR_SUPERSEDED -8        /* a newer incarnation has this agent's name */
 #define HAWSER_ERROR_TIMEOUT -9           /* the wait is over; what was waited for goes on */
-#define HAWSER_ERROR_TRANSFER -10         /* a transfer failed or could not be started: see last_cause() */
+#define HAWSER_ERROR_TRANSFER -10         /* a transfer failed, was cancelled or could not start: see last_cause() */
 #define HAWSER_ERROR_GRANT -11            /* a grant is damaged, revoked, or for something else */
 #define HAWSER_ERROR_BUSY -12             /* it is under way or in use: wait for it, or cancel it */
 #define HAWSER_ERROR_MEMORY -13           /* memory could not be registered or allocated */
@@ -133,7 +133,7 @@ typedef struct hawser_request {
   hawser_handle peer;
   hawser_handle local;        /* block lists; 0 for HAWSER_NOTIFY */
   hawser_handle remote;
-  const void *local_indices;  /* which blocks, in this order; NULL for all */
+  const void *local_indices;  /* which blocks, in this order; NULL, with a count of 0, for all */
   int64_t local_count;
   const void *remote_indices;
   int64_t remote_count;
@@ -146,7 +146,7 @@ typedef struct hawser_options {
   uint32_t struct_bytes;      /* sizeof(hawser_options) */
   uint32_t flags;
   const void *notification;   /* what the peer gets behind all the data, at most 4096 bytes; NULL for none */
-  int64_t notification_bytes; /* may be 0: the empty notification is one */
+  int64_t notification_bytes; /* may be 0: the empty notification is one; 0 with NULL */
   const char *request_id;     /* at most 64 bytes, seen in errors and telemetry on both sides; NULL for none */
   int64_t counter;            /* with HAWSER_COUNTER */
   int64_t timeout;            /* ns from the post; 0: the agent's transfer-timeout */
@@ -232,7 +232,7 @@ typedef struct hawser_api {
   int64_t (*agent_await_published)(hawser_handle agent, int64_t timeout);
 
   /* Every transfer_watch and expectation_watch that comes true writes 8 bytes (the number 1) to this file descriptor:
-   * an eventfd or a pipe, nonblocking. -1 for none. */
+   * an eventfd or a pipe, nonblocking, open for writing. -1 for none. */
   int64_t (*agent_signal_to)(hawser_handle agent, int64_t fd);
 
   /* Which watched handles have ended since the last call; returns how many were written, at most capacity. */
@@ -240,7 +240,7 @@ typedef struct hawser_api {
 
   /* -------------------------------------------------------------------------------------------------- memory */
 
-  /* Registers memory that the caller keeps mapped until the region is closed. name: NULL for none. */
+  /* Registers memory that is mapped, and that the caller keeps mapped until the region is closed. name: NULL for none. */
   int64_t (*region_register)(hawser_handle agent, const char *name, uint64_t address, int64_t length, int64_t device,
                              int64_t access, hawser_handle *region);
 
@@ -340,6 +340,7 @@ typedef struct hawser_api {
   /* 1 if all have arrived, else 0. */
   int64_t (*expectation_poll)(hawser_handle expectation);
 
+  /* Waits for it; HAWSER_ERROR_TIMEOUT, or HAWSER_ERROR_TRANSFER with HAWSER_CAUSE_NONE once it was cancelled. */
   int64_t (*expectation_wait)(hawser_handle expectation, int64_t timeout);
 
   int64_t (*expectation_cancel)(hawser_handle expectation);
@@ -374,6 +375,13 @@ typedef struct hawser_api {
 
   /* Facts of the JVM as JSON: heap, threads, collections and their time in ms. */
   int64_t (*machine_describe)(char *json, int64_t capacity);
+
+  /* ------------------------------------------------------------------------------------------------ since 1.1 */
+
+  /* Has the memory of an allocated region stay mapped after its close, or its agent's: pointers to it stay good. From then
+   * on the mapping is the caller's to munmap(address, result). Returns its bytes; 0 for memory that was not allocated by
+   * region_allocate, which is the caller's anyway. */
+  int64_t (*region_keep)(hawser_handle region);
 } hawser_api;
 
 #ifdef __cplusplus

@@ -20,6 +20,21 @@
 
 #include "hawser.h"
 
+/* What was thrown instead of giving the table, in one line. The class path comes last: it may be long. */
+static inline void hawser_describe_thrown(JNIEnv *env, jthrowable thrown, char *error, size_t error_bytes,
+                                          const char *class_path) {
+  jclass type = (*env)->GetObjectClass(env, thrown);
+  jmethodID to_string = (*env)->GetMethodID(env, type, "toString", "()Ljava/lang/String;");
+  jstring words = to_string == NULL ? NULL : (jstring)(*env)->CallObjectMethod(env, thrown, to_string);
+  const char *text = words == NULL ? NULL : (*env)->GetStringUTFChars(env, words, NULL);
+  snprintf(error, error_bytes, "Hawser's table cannot be made (%s): are all of Hawser's jars in the class path %s",
+           text == NULL ? "an error without words" : text, class_path);
+  if (text != NULL) {
+    (*env)->ReleaseStringUTFChars(env, words, text);
+  }
+  (*env)->ExceptionClear(env);
+}
+
 /*
  * The table, or NULL with a line in error.
  *
@@ -65,13 +80,15 @@ static inline const hawser_api *hawser_open(const char *java_home, const char *c
   jclass entry = (*env)->FindClass(env, "dev/hawser/capi/CApi");
   jmethodID method = entry == NULL ? NULL : (*env)->GetStaticMethodID(env, entry, "table", "(I)J");
   jlong table = method == NULL ? 0 : (*env)->CallStaticLongMethod(env, entry, method, (jint)HAWSER_ABI_MAJOR);
-  if ((*env)->ExceptionCheck(env)) {
-    (*env)->ExceptionDescribe(env);
+  jthrowable thrown = (*env)->ExceptionOccurred(env);
+  if (thrown != NULL) {
     (*env)->ExceptionClear(env);
+    hawser_describe_thrown(env, thrown, error, error_bytes, class_path);
+    return NULL;
   }
   if (table == 0) {
-    snprintf(error, error_bytes, "no table of version %d in %s: are these Hawser's jars?", HAWSER_ABI_MAJOR,
-             class_path);
+    snprintf(error, error_bytes, "there is no table of version %d: these are Hawser's jars of another version: %s",
+             HAWSER_ABI_MAJOR, class_path);
   }
   return (const hawser_api *)(intptr_t)table;
 }

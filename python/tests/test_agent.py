@@ -205,7 +205,7 @@ def test_tells_futures_of_a_closed_agent(linked: Linked) -> None:
     thread.join(10)
 
     assert not thread.is_alive()
-    assert isinstance(outcome[0], (hawser.AgentClosed, hawser.InvalidHandle))
+    assert isinstance(outcome[0], hawser.AgentClosed)
 
 
 def test_lends_blocks_and_notices_that_they_were_reused(linked: Linked) -> None:
@@ -311,6 +311,116 @@ def test_allocates_memory_that_is_a_buffer(pair: tuple[Agent, Agent]) -> None:
     assert sink._memory is not None and (sink._memory.owner == values).all()
 
 
+def mapped(address: int) -> bool:
+    """Whether something is mapped at an address of this process."""
+    with open("/proc/self/maps") as maps:
+        ranges = (line.split(" ", 1)[0].split("-") for line in maps)
+        return any(int(start, 16) <= address < int(end, 16) for start, end in ranges)
+
+
+def test_a_buffer_keeps_the_memory_of_a_region_that_is_closed(pair: tuple[Agent, Agent]) -> None:
+    for closing in ("region", "agent"):
+        agent = Agent("lender")
+        region = agent.allocate(1 << 16)
+        values = np.frombuffer(region.buffer(), dtype=np.uint32)
+        half = values[100:]
+        values[:] = np.arange(1 << 14)
+        (region if closing == "region" else agent).close()
+        agent.close()
+
+        assert (half == np.arange(100, 1 << 14)).all() and mapped(region.address)
+        half[:] = 0  # nobody else's memory is there meanwhile
+        with pytest.raises(hawser.HawserError, match="closed"):
+            region.buffer()
+        del values, half
+        gc.collect()
+        assert not mapped(region.address)
+
+
+def test_memory_without_a_buffer_goes_with_its_region(pair: tuple[Agent, Agent]) -> None:
+    region = pair[0].allocate(1 << 16)
+    region.buffer()[0] = 1
+    assert mapped(region.address)
+    region.close()
+    assert not mapped(region.address)
+    with pytest.raises(hawser.InvalidHandle, match="closed"):
+        region.buffer()
+
+
+def test_the_buffer_of_registered_memory_is_as_writable_and_as_alive_as_that(pair: tuple[Agent, Agent]) -> None:
+    class Array(np.ndarray):
+        pass
+
+    values = np.arange(4096, dtype=np.uint8).view(Array)
+    gone = weakref.ref(values)
+    region = pair[0].register(values)
+    view = region.buffer()
+    del values
+    region.close()
+    gc.collect()
+    assert gone() is not None and view[77] == 77
+    del view, region
+    gc.collect()
+    assert gone() is None
+
+    assert pair[0].register(b"constant", access=hawser.REMOTE_READ).buffer().readonly
+
+
+def test_the_time_that_an_error_tells_is_the_callers(linked: Linked) -> None:
+    with pytest.raises(hawser.WaitTimeout, match=r"had 0 of 1 arrivals after 0\.25 s;"):
+        linked.initiator.expect(1, 1).wait(0.25)
+    # What nobody answers: a peer that is not there yet.
+    with Agent("absent") as absent:
+        blob = absent.metadata()
+    peer = linked.initiator.add_peer(blob)
+    began = time.monotonic()
+    with pytest.raises(hawser.LinkError):
+        peer.wait_connected(0.3)
+    assert time.monotonic() - began < 20
+    transfer = linked.initiator.notify(peer, b"x", timeout=30)
+    try:
+        transfer.wait(0.25)
+    except hawser.WaitTimeout as e:
+        assert "has not ended after 0.25 s" in str(e)
+    except hawser.TransferError:
+        pass  # it was told that nobody is there
+    transfer.cancel()
+
+
+def test_tells_what_is_wrong_with_arguments_of_another_kind(linked: Linked) -> None:
+    agent, local, peer, remote = linked.initiator, linked.local, linked.peer, linked.remote
+    for call, what in (
+        (lambda: agent.read(local, "target", remote), "peer: str is no Peer"),
+        (lambda: agent.read(linked.ours, peer, remote), "local: ndarray is no BlockList"),
+        (lambda: agent.read(None, peer, remote), "local: NoneType is no BlockList"),
+        (lambda: agent.read(local, peer, remote, grant=b"x"), "grant: bytes is no Lent"),
+        (lambda: agent.transfer(["READ"], local, peer, remote), "operation"),
+        (lambda: agent.notify("target", b"x"), "peer: str is no Peer"),
+        (lambda: agent.add_peer(None), "blob: NoneType has no bytes"),
+        (lambda: agent.add_peer("x"), "blob: str has no bytes"),
+        (lambda: agent.accept(None), "grant: NoneType has no bytes"),
+        (lambda: agent.grant(linked.ours), "blocks: ndarray is no BlockList"),
+        (lambda: agent.metadata(regions=[1]), "regions: int is no Region"),
+        (lambda: peer.covers(linked.ours), "blocks: ndarray is no BlockList"),
+        (lambda: peer.region(3), "name: 3 is no text"),
+        (lambda: agent.allocate(1e3), "nbytes: 1000.0 is no integer"),
+        (lambda: agent.allocate(2**64 + 5), "nbytes: .* is no integer of 64 bits"),
+        (lambda: agent.register(bytearray(10), access="read"), "access: 'read' is no integer"),
+        (lambda: agent.register(bytearray(10), access=99), "access: 99 is not within 0 and 3"),
+        (lambda: agent.register((2**64 + linked.our_region.address, 100)), "address: .* is not within 0"),
+        (lambda: agent.register((linked.our_region.address, 2**64 + 100)), "bytes: .* is no integer of 64 bits"),
+        (lambda: agent.register(np.array([object()])), r"its elements \(\|O\) are no plain bytes"),
+        (lambda: agent.expect(1, 2**64), "arrivals: .* is no integer of 64 bits"),
+        (lambda: agent.expect("x", 1), "counter: 'x' is no integer"),
+        (lambda: linked.our_region.blocks(1024.0), "block_bytes: 1024.0 is no integer"),
+        (lambda: agent.read(local, peer, remote, request_id="\ud800"), "request_id: .*UTF-8"),
+    ):
+        with pytest.raises(hawser.InvalidArgument, match=what):
+            call()
+    # An array of times is plain bytes.
+    assert agent.register(np.zeros(4, dtype="M8[ns]")).nbytes == 32
+
+
 def test_tells_what_is_wrong_with_blocks(linked: Linked) -> None:
     with pytest.raises(hawser.InvalidArgument, match=r"remoteIndices\[1\].*64 blocks"):
         linked.initiator.read(linked.local, linked.peer, linked.remote, local_indices=[0, 1], remote_indices=[0, 64])
@@ -372,14 +482,30 @@ def test_takes_settings_from_the_program_and_from_the_present_environment(monkey
 
 
 def test_an_agent_that_is_closed_says_so(linked: Linked) -> None:
+    prepared = linked.initiator.prepare("READ", linked.local, linked.peer, linked.remote)
+    expectation = linked.initiator.expect(1, 1)
+    grant = linked.initiator.grant(linked.local)
     linked.initiator.close()
     linked.initiator.close()
 
-    with pytest.raises(hawser.InvalidHandle):
-        linked.initiator.metadata()
-    with pytest.raises(hawser.InvalidHandle):
-        linked.initiator.read(linked.local, linked.peer, linked.remote)
     assert linked.initiator.closed
+    for call in (
+        linked.initiator.metadata,
+        lambda: linked.initiator.read(linked.local, linked.peer, linked.remote),
+        lambda: linked.peer.epoch,
+        linked.our_region.buffer,
+        prepared.poll,
+        lambda: prepared.wait(5),
+        prepared.post,
+        expectation.poll,
+        lambda: expectation.wait(5),
+        grant.to_bytes,
+        lambda: linked.initiator.next_notification(5),
+    ):
+        with pytest.raises(hawser.AgentClosed, match="agent 'initiator' is closed.*start another"):
+            call()
+    linked.our_region.close()
+    assert len(linked.local) == COUNT  # belongs to no agent
 
 
 def test_a_restarted_peer_is_noticed(linked: Linked) -> None:

@@ -179,6 +179,23 @@ def test_refuses_block_lists_that_cannot_be() -> None:
         BlockList.from_triples([(4096, 16, 0), (1 << 63, 16, 0)])
     with pytest.raises(hawser.InvalidArgument, match="tpu"):
         BlockList.of(4096, 16, "tpu:0")
+    for call, what in (
+        (lambda: BlockList.strided(0, (1.0,), (1,), 8), r"shape\[0\]: 1.0 is no integer"),
+        (lambda: BlockList.strided(0, (2**64 + 1,), (1,), 8), r"shape\[0\]: .* is no integer of 64 bits"),
+        (lambda: BlockList.strided(0, (1,), (2**64,), 8), r"strides\[0\]: .* is no integer of 64 bits"),
+        (lambda: BlockList.strided(0, 3, (1,), 8), "shape: 3 is no sequence"),
+        (lambda: BlockList.strided(0, (1,), (1,), 2**64 + 8), "length: .* is no integer of 64 bits"),
+        (lambda: BlockList.strided(2**64, (1,), (1,), 8), "base: .* is not within"),
+        (lambda: BlockList.strided("x", (1,), (1,), 8), "base: 'x' is no integer"),
+        (lambda: BlockList.of(4096, 16, "cuda:99999"), "'cuda:99999': 99999 is not within 0 and 65535"),
+        (lambda: BlockList.of(4096, 16, 77777777777), "device: 77777777777 is none"),
+        (lambda: BlockList.of(4096, 16, 0x30001), "device: 196609 is none"),
+        (lambda: BlockList.of(4096, 16, 1.5), "device: 1.5 is no integer"),
+        (lambda: BlockList.concat([None]), r"lists\[0\]: NoneType is no BlockList"),
+        (lambda: BlockList.of_tensor(np.zeros((2, 2)), "a"), r"axes\[0\]: 'a' is no integer"),
+    ):
+        with pytest.raises(hawser.InvalidArgument, match=what):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,17 @@ for call, kind in (
         assert str(e)
     else:
         raise AssertionError(kind)
+spare = initiator.allocate(1 << 16)
+kept = np.frombuffer(spare.buffer(), dtype=np.uint8)
+kept[:] = 7
+spare.close()
+assert (kept == 7).all()
+try:
+    spare.buffer()
+except hawser.InvalidHandle:
+    pass
+else:
+    raise AssertionError("the buffer of a closed region")
 part = initiator.register(ours[:4], "part")
 assert part.nbytes == 4 * 4096
 
@@ -228,6 +239,29 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 assert asked
 print("fine")
 """
+
+
+def test_waits_longer_than_a_sidecar_may_be_silent(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import time
+import hawser, hawser._client
+hawser._client._PATIENCE = 2.0
+target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
+began = time.monotonic()
+try:
+    target.expect(1, 1).wait(5)
+except hawser.WaitTimeout as e:
+    assert "after 5 s" in str(e), e
+assert target.next_notification(3) is None
+try:
+    target.peer("nobody", 3)
+except hawser.UnknownPeer:
+    pass
+target.wait_published(3)
+print("fine", time.monotonic() - began >= 5)
+"""
+    result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert (result.returncode, result.stdout) == (0, "fine True\n"), result.stderr
 
 
 def test_calls_that_are_interrupted_or_nested_get_their_own_answers(

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # The network lab: runs a command on the first of several hosts, which are network namespaces. See README.md, or --help.
@@ -6,6 +7,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 home=$(cd "$here/../../.." && pwd)
 PATH=${HAWSER_LAB_BIN:-$home}:$PATH:/usr/sbin:/sbin # another hawser than this repository's, for its own tests
+lab="net lab"
+. "$here/../lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -41,24 +44,6 @@ named target (host 2), target-3, target-4, ...
 TEXT
 }
 
-wrong() {
-  printf 'net lab: %s; see %s --help\n' "$1" "$0" >&2
-  exit 2
-}
-fail() {
-  printf 'net lab: %s\n' "$1" >&2
-  exit 125
-}
-seconds() { # OPTION TIME
-  local number unit
-  [[ $2 =~ ^([0-9]+(\.[0-9]+)?)(ms|s|m|min)?$ ]] || wrong "$1: $2 is no time; write it as 500ms, 3s or 2m"
-  number=${BASH_REMATCH[1]} unit=${BASH_REMATCH[3]:-s}
-  case $unit in
-    ms) awk "BEGIN { print $number / 1000 }" ;;
-    s) printf '%s\n' "$number" ;;
-    m | min) awk "BEGIN { print $number * 60 }" ;;
-  esac
-}
 count() { # OPTION NUMBER LEAST MOST
   [[ $2 =~ ^[0-9]{1,6}$ ]] && [ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || wrong "$1 $2 is no number from $3 to $4"
 }

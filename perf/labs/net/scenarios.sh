@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the scenarios of the network lab and compares what comes out with what is wanted. See README.md, or --help.

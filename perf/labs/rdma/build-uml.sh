@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Puts the User-Mode Linux kernel of run.sh --fast into the cache, built once from Debian's kernel source, and prints its
@@ -9,10 +10,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hawser/rdma-lab
 
-fail() {
-  printf 'rdma lab: %s\n' "$1" >&2
-  exit 1
-}
+lab="rdma lab"
+. "$here/../lib.sh"
 
 mkdir -p "$cache/uml"
 exec 9>"$cache/uml/lock"

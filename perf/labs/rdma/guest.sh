@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs inside a guest, as its second and last process: makes the rails, runs the command, hands output and exit code to

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # Puts the lab's kernel and first root into the cache and prints their paths, one a line. Does nothing when they are
@@ -11,10 +12,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hawser/rdma-lab
 PATH=$PATH:/usr/sbin:/sbin
 
-fail() {
-  printf 'rdma lab: %s\n' "$1" >&2
-  exit 1
-}
+lab="rdma lab"
+. "$here/../lib.sh"
 
 # What the guest loads; each brings what it depends on. Without crc32_generic rxe finds no CRC and refuses every link.
 modules=(virtio_pci virtio_net virtio_console 9p 9pnet_virtio overlay crc32_generic crc32-pclmul

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Copyright The Hawser authors
 # SPDX-License-Identifier: Apache-2.0
 #
 # The RDMA lab: runs a command where libibverbs finds two devices. See README.md, or --help.
@@ -6,6 +7,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 home=$(cd "$here/../../.." && pwd)
 PATH=$PATH:/usr/sbin:/sbin
+lab="rdma lab"
+. "$here/../lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -31,26 +34,6 @@ Options
   --verbose                   show the guests' consoles
 Names in two guests: initiator and target (apart from the rails), initiator-rail0, target-rail0, ...-rail1.
 TEXT
-}
-
-wrong() {
-  printf 'rdma lab: %s; see %s --help\n' "$1" "$0" >&2
-  exit 2
-}
-fail() {
-  printf 'rdma lab: %s\n' "$1" >&2
-  exit 125
-}
-
-seconds() { # OPTION TIME
-  local number unit
-  [[ $2 =~ ^([0-9]+(\.[0-9]+)?)(ms|s|m|min)?$ ]] || wrong "$1 $2 is no time; write it as 500ms, 3s or 2m"
-  number=${BASH_REMATCH[1]} unit=${BASH_REMATCH[3]:-s}
-  case $unit in
-    ms) awk "BEGIN { print $number / 1000 }" ;;
-    s) printf '%s\n' "$number" ;;
-    m | min) awk "BEGIN { print $number * 60 }" ;;
-  esac
 }
 
 cable() { # OPTION RAIL@TIME

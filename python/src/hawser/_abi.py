@@ -167,6 +167,7 @@ _FUNCTIONS: tuple[tuple[str, tuple], ...] = (
     ("lent_describe", (_H, _P)),
     ("collect_garbage", ()),
     ("machine_describe", (_P, _I)),
+    ("region_keep", (_H,)),
 )
 
 FUNCTION_NAMES = tuple(name for name, _ in _FUNCTIONS)

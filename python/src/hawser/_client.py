@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes as c
-import mmap
 import os
 import socket
 import sys
@@ -15,11 +14,9 @@ import threading
 import uuid
 from typing import Any, Callable, Optional
 
-from . import _abi, _remote, errors
+from . import _abi, _pages, _remote, errors
 
 _PATIENCE = 30.0
-_MAP_FIXED_NOREPLACE = 0x100000
-_MAP_FAILED = c.c_void_p(-1).value
 
 
 class SidecarTable:
@@ -39,9 +36,10 @@ class SidecarTable:
         self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
         for name in _remote.SPECS:
             setattr(self, name, self._function(name))
-        # Two functions are about this process's memory.
+        # These are about this process's memory.
         setattr(self, "region_allocate", self._allocate(getattr(self, "region_allocate")))
         setattr(self, "region_close", self._close_region(getattr(self, "region_close")))
+        setattr(self, "region_keep", self._keep)
 
     def _connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -138,18 +136,22 @@ class SidecarTable:
                 raise errors.MemoryUnavailable(
                     f"the sidecar cannot share the memory that it allocated: {(answer.content() or b'').decode()}"
                 )
-            _map_at(address, length, came[0], offset)
+            _pages.map_at(address, length, came[0], offset)
             self._mapped[handle] = (address, length)
         finally:
             for descriptor in came:
                 os.close(descriptor)
+
+    def _keep(self, handle: int) -> int:
+        """What is mapped here is the caller's from now on; the sidecar's own mapping goes with the region."""
+        return self._mapped.pop(handle, (0, 0))[1]
 
     def _close_region(self, close: Callable[..., int]) -> Callable[..., int]:
         def call(handle: int, timeout: int) -> int:
             result = close(handle, timeout)
             mapped = self._mapped.pop(handle, None)
             if mapped is not None:
-                _libc.munmap(mapped[0], mapped[1])
+                _pages.unmap(*mapped)
             return result
 
         return call
@@ -171,25 +173,6 @@ class SidecarTable:
     def close(self) -> None:
         """Hangs up: the sidecar closes what is ours."""
         self._root.close()
-
-
-_libc = c.CDLL(None, use_errno=True)
-_libc.mmap.restype = c.c_void_p
-_libc.mmap.argtypes = [c.c_void_p, c.c_size_t, c.c_int, c.c_int, c.c_int, c.c_long]
-_libc.munmap.argtypes = [c.c_void_p, c.c_size_t]
-
-
-def _map_at(address: int, length: int, descriptor: int, offset: int) -> None:
-    protection = mmap.PROT_READ | mmap.PROT_WRITE
-    got = _libc.mmap(address, length, protection, mmap.MAP_SHARED | _MAP_FIXED_NOREPLACE, descriptor, offset)
-    if got != address:
-        why = os.strerror(c.get_errno()) if got == _MAP_FAILED else "it was mapped elsewhere"
-        if got != _MAP_FAILED:
-            _libc.munmap(got, length)
-        raise errors.MemoryUnavailable(
-            f"{length} bytes of the sidecar cannot be mapped at 0x{address:x}, where they are in the sidecar ({why}): allocate"
-            " again"
-        )
 
 
 def _packed(spec: str, arguments: tuple) -> bytes:

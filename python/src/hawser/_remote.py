@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from . import _abi
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 1 << 30
 
 _INT = struct.Struct("<q")
@@ -86,6 +86,7 @@ SPECS: dict[str, str] = {
     "lent_describe": "iL",
     "collect_garbage": "",
     "machine_describe": "oi",
+    "region_keep": "i",
 }
 NUMBERS = {name: number for number, name in enumerate(SPECS)}
 STRUCTS: dict[str, Any] = {

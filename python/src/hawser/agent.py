@@ -8,8 +8,6 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes as c
 import json
-import math
-import numbers
 import os
 import threading
 import time
@@ -17,7 +15,8 @@ import weakref
 from dataclasses import dataclass
 from typing import Any, Generator, Iterable, Mapping, Optional, Sequence, Union
 
-from . import _abi, errors
+from . import _abi, _checks, _pages, errors
+from ._abi import Table
 from ._runtime import Runtime, table
 from ._signals import Signals
 from .memory import BlockList, DeviceLike, Indices, Layout, Memory, device_name, device_number
@@ -40,33 +39,6 @@ _REMOTE = ("PENDING", "DELIVERED", "ABORTED", "UNKNOWN", "NOT_APPLICABLE")
 
 _COUNTER = 1
 _FLUSH = 2
-
-_FOREVER = 86_400.0
-_SLICE = 0.1
-"""Waits are cut into slices of this many seconds, so that Ctrl-C is heard."""
-
-
-def _nanos(seconds: float) -> int:
-    return int(max(0.0, min(_seconds(seconds) * 1e9, float(1 << 62))))
-
-
-def _seconds(timeout: float) -> float:
-    """A time to wait, which may be infinite."""
-    try:
-        seconds = timeout + 0.0
-    except TypeError:
-        seconds = math.nan
-    if math.isnan(seconds):
-        raise errors.InvalidArgument(f"timeout: {timeout!r} is no time; give seconds, math.inf for very long")
-    return seconds
-
-
-def _text(what: str, value: str) -> bytes:
-    """A text for the C ABI, where it ends at its first NUL."""
-    if not isinstance(value, str) or "\0" in value:
-        raise errors.InvalidArgument(f"{what}: {value!r} is no text without NUL; give a str")
-    return value.encode()
-
 
 @dataclass(frozen=True)
 class Notification:
@@ -123,16 +95,27 @@ class Region:
         """Made by :meth:`Agent.register` and :meth:`Agent.allocate`."""
         self._agent = agent
         self._handle = handle
-        self._memory = memory
         self._open = True
         self.name = name
         info = _abi.RegionInfo(c.sizeof(_abi.RegionInfo))
-        table().region_describe(handle, c.byref(info))
+        self._agent._functions().region_describe(handle, c.byref(info))
         self.address: int = info.address
         self.nbytes: int = info.length
         self.device: str = device_name(info.device)
         self.access: int = info.access
         self.id: int = info.id
+        # Every view of the memory keeps this, and this keeps the memory.
+        self._bytes: Any = None
+        self._unmapping: Any = None
+        if self.device == "host":
+            self._bytes = (c.c_ubyte * self.nbytes).from_address(self.address)
+            self._bytes.memory = memory
+        self._memory = memory
+        if memory is None:
+            self._unmapping = weakref.finalize(
+                self._bytes, _pages.unmap, self.address, self._agent._functions().region_keep(handle)
+            )
+            self._unmapping.atexit = False  # an array may be there longer than this module
 
     @property
     def handle(self) -> int:
@@ -150,22 +133,49 @@ class Region:
         return _adjacent(f"region {self.name or self.id}", self.address, self.nbytes, self.device, block_bytes, offset, count)
 
     def buffer(self) -> memoryview:
-        """The memory as a writable buffer; for host memory. It must not be used after the region is closed."""
+        """The memory as a buffer, writable if it is; for host memory.
+
+        The memory stays as long as there is a view of it (an array made of it, for example), even when the region is
+        closed: peers cannot reach it any more then. Only memory that was registered by its address alone is its owner's.
+
+        Raises:
+            InvalidHandle: if the region is closed.
+        """
         if self.device != "host":
             raise errors.InvalidArgument(f"region {self.name or self.id}: it is on {self.device}, which has no buffer")
-        return memoryview((c.c_ubyte * self.nbytes).from_address(self.address)).cast("B")
+        self._agent._functions()
+        present = self._bytes
+        if not self._open or present is None:
+            raise errors.InvalidHandle(f"region {self.name or self.id}: it is closed; take its buffer before")
+        view = memoryview(present).cast("B")
+        return view if self._memory is None or self._memory.writable else view.toreadonly()
 
     def close(self, timeout: float = 10.0) -> None:
         """Ends the registration, waiting for transfers that use it.
 
         Raises:
             Busy: if some still do after the time; it stays closing, and can be closed again.
+            MemoryUnavailable: if it is closed, but its memory may still be written to: do not use it for anything else.
         """
         if self._open:
-            table().region_close(self._handle, _nanos(timeout))
-            self._open = False
-            self._agent._forget(self)
+            try:
+                _checks.in_slices(
+                    lambda nanos: self._agent._functions().region_close(self._handle, nanos), timeout, (errors.Busy,)
+                )
+            except errors.MemoryUnavailable:
+                self._ended(quarantined=True)
+                raise
+            self._ended()
+
+    def _ended(self, quarantined: bool = False) -> None:
+        """The memory goes with the last view of it, unless somebody may still write there."""
+        if quarantined and self._unmapping is not None:
+            self._unmapping.detach()
+        self._open = False
+        self._agent._forget(self)
+        if not quarantined:
             self._memory = None
+        self._bytes = None
 
     def __repr__(self) -> str:
         return f"<region {self.name or self.id}: {self.nbytes} bytes at 0x{self.address:x} on {self.device}>"
@@ -174,10 +184,14 @@ class Region:
 def _adjacent(
     what: str, address: int, nbytes: int, device: DeviceLike, block_bytes: Optional[int], offset: int, count: Optional[int]
 ) -> BlockList:
-    length = nbytes - offset if block_bytes is None else block_bytes
+    offset = _checks.integer("offset", offset)
+    length = nbytes - offset if block_bytes is None else _checks.integer("block_bytes", block_bytes)
     if offset < 0 or length < 0 or offset > nbytes:
         raise errors.InvalidArgument(f"offset, block_bytes: {offset}, {block_bytes} are not within the {nbytes} bytes of {what}")
-    number = (1 if block_bytes is None else (nbytes - offset) // max(1, length)) if count is None else count
+    if count is None:
+        number = 1 if block_bytes is None else (nbytes - offset) // max(1, length)
+    else:
+        number = _checks.integer("count", count)
     if number < 0 or number * length > nbytes - offset:
         raise errors.InvalidArgument(
             f"count: {number} blocks of {length} bytes from offset {offset} are not within the {nbytes} bytes of {what}"
@@ -229,7 +243,7 @@ class Peer:
 
     def _info(self) -> _abi.PeerInfo:
         info = _abi.PeerInfo(c.sizeof(_abi.PeerInfo))
-        table().peer_describe(self._handle, c.byref(info))
+        self._agent._functions().peer_describe(self._handle, c.byref(info))
         return info
 
     @property
@@ -249,12 +263,12 @@ class Peer:
             UnknownPeer: if it has none that we know of.
         """
         info = _abi.RegionInfo(c.sizeof(_abi.RegionInfo))
-        table().peer_region(self._handle, _text("name", name), c.byref(info))
+        self._agent._functions().peer_region(self._handle, _checks.text("name", name), c.byref(info))
         return PeerRegion(name, info.address, info.length, device_name(info.device), info.access)
 
     def covers(self, blocks: BlockList, operation: str = "READ") -> bool:
         """Whether all blocks lie in regions that we know of and may be used for this operation."""
-        return bool(table().peer_covers(self._handle, blocks.handle, _operation(operation)))
+        return bool(self._agent._functions().peer_covers(self._handle, _blocks("blocks", blocks), _operation(operation)))
 
     def wait_connected(self, timeout: float = 10.0) -> None:
         """Waits until a path to it is up.
@@ -262,28 +276,38 @@ class Peer:
         Raises:
             LinkError: if it refuses, or the time is over; with each path's reason.
         """
-        table().peer_await_connected(self._handle, _nanos(timeout))
+        _checks.in_slices(
+            lambda nanos: self._agent._functions().peer_await_connected(self._handle, nanos), timeout, (errors.LinkError,)
+        )
 
     def describe(self) -> dict[str, Any]:
         """What is known of it: regions, paths with their bytes and last fault, and why transports are not used."""
-        return json.loads(table().text(table().peer_describe_json, self._handle))
+        return json.loads(self._agent._functions().text(self._agent._functions().peer_describe_json, self._handle))
 
     def invalidate(self) -> None:
         """Forgets what it told of itself; the connection stays."""
-        table().peer_invalidate(self._agent.handle, self._handle)
+        self._agent._functions().peer_invalidate(self._agent.handle, self._handle)
 
     def remove(self) -> None:
         """Forgets it and disconnects: transfers under way end as failed (CLOSED)."""
-        table().peer_remove(self._agent.handle, self._handle)
+        self._agent._functions().peer_remove(self._agent.handle, self._handle)
 
     def __repr__(self) -> str:
         return f"<peer {self.name}>"
 
 
+def _blocks(what: str, blocks: Any) -> int:
+    return _checks.instance(what, blocks, BlockList, "make one: BlockList.of_tensor, region.blocks").handle
+
+
+def _peer(what: str, peer: Any) -> int:
+    return _checks.instance(what, peer, Peer, "agent.peer(name) and agent.add_peer(blob) give it").handle
+
+
 def _operation(operation: str) -> int:
     try:
         return _OPERATIONS[operation]
-    except KeyError:
+    except (KeyError, TypeError):
         raise errors.InvalidArgument(f"operation: {operation!r} is neither 'READ' nor 'WRITE'") from None
 
 
@@ -327,16 +351,16 @@ class Transfer:
         """
         self._over = None
         if notification is None and counter is None and not flush and request_id is None and timeout is None and grant is None:
-            table().transfer_post(self._handle, None)
+            self._agent._functions().transfer_post(self._handle, None)
         else:
             options = _options(notification, counter, flush, request_id, timeout, grant)
-            table().transfer_post(self._handle, c.byref(options))
+            self._agent._functions().transfer_post(self._handle, c.byref(options))
         return self
 
     def poll(self) -> bool:
         """Whether it has ended, however it did. Cheap, and never blocks."""
         if self._over is None:
-            state = table().transfer_poll(self._handle)
+            state = self._agent._functions().transfer_poll(self._handle)
             if state > _ACTIVE:
                 self._over = state
         return self._over is not None
@@ -346,7 +370,7 @@ class Transfer:
     @property
     def state(self) -> str:
         """IDLE, ACTIVE, DONE, FAILED or CANCELLED."""
-        return _STATES[self._over if self._over is not None else table().transfer_poll(self._handle)]
+        return _STATES[self._over if self._over is not None else self._agent._functions().transfer_poll(self._handle)]
 
     def wait(self, timeout: float = 60.0) -> "Transfer":
         """Waits for the end, helping the engine on this thread.
@@ -357,7 +381,7 @@ class Transfer:
             TransferCancelled: if it was cancelled.
         """
         if self._over is None:
-            self._over = _in_slices(lambda nanos: table().transfer_wait(self._handle, nanos), timeout)
+            self._over = _checks.in_slices(lambda nanos: self._agent._functions().transfer_wait(self._handle, nanos), timeout)
         self.check()
         return self
 
@@ -376,11 +400,11 @@ class Transfer:
         if not self.poll() or _STATES[self._over or 0] == DONE:
             return None
         info = self._raw()
-        return errors.transfer_error(table().text(table().transfer_message, self._handle), info.cause)
+        return errors.transfer_error(self._agent._functions().text(self._agent._functions().transfer_message, self._handle), info.cause)
 
     def _raw(self) -> _abi.TransferInfo:
         info = _abi.TransferInfo(c.sizeof(_abi.TransferInfo))
-        table().transfer_describe(self._handle, c.byref(info))
+        self._agent._functions().transfer_describe(self._handle, c.byref(info))
         return info
 
     def info(self) -> TransferInfo:
@@ -402,7 +426,7 @@ class Transfer:
 
     def cancel(self) -> None:
         """Asks for the end, which follows within the drain time: wait for it before the memory is used again."""
-        table().transfer_cancel(self._handle)
+        self._agent._functions().transfer_cancel(self._handle)
 
     def future(self) -> "concurrent.futures.Future[Transfer]":
         """A future for the end of the present post, for executors' ``wait`` and ``as_completed``."""
@@ -423,7 +447,7 @@ class Transfer:
         Raises:
             Busy: if it is under way.
         """
-        table().release(self._handle)
+        self._agent._functions().release(self._handle)
 
     def __repr__(self) -> str:
         try:
@@ -432,31 +456,13 @@ class Transfer:
             return "<transfer, released>"
 
     def _watch(self) -> None:
-        if table().transfer_poll(self._handle) == 0:
+        if self._agent._functions().transfer_poll(self._handle) == 0:
             raise errors.Busy("the transfer was never posted; post it before waiting for it")
-        table().transfer_watch(self._handle)
+        self._agent._functions().transfer_watch(self._handle)
 
     def _conclude(self) -> "Transfer":
         self.check()
         return self
-
-
-def _in_slices(wait: Any, timeout: float) -> Any:
-    """Calls wait(ns) until it does not time out, in slices short enough for Ctrl-C."""
-    deadline = time.monotonic() + min(_seconds(timeout), _FOREVER)
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            return wait(_nanos(max(0.0, min(left, _SLICE))))
-        except errors.WaitTimeout:
-            if left <= _SLICE:
-                raise
-
-
-def _counter(counter: int) -> int:
-    if not isinstance(counter, numbers.Integral) or not -(1 << 63) <= counter < 1 << 63:
-        raise errors.InvalidArgument(f"counter: {counter!r} is no integer of 64 bits")
-    return int(counter)
 
 
 def _options(
@@ -471,21 +477,16 @@ def _options(
     if counter is not None and payload is not None:
         raise errors.InvalidArgument("counter: a transfer notifies or counts, not both; drop one")
     if payload is not None and not isinstance(payload, bytes):
-        try:
-            payload = memoryview(payload).tobytes()
-        except TypeError:
-            raise errors.InvalidArgument(
-                f"notification: {type(payload).__name__} is neither bytes nor text; give one of them"
-            ) from None
+        payload = _checks.content("notification", payload)
     return _abi.Options(
         c.sizeof(_abi.Options),
         (_COUNTER if counter is not None else 0) | (_FLUSH if flush else 0),
         payload,
         0 if payload is None else len(payload),
-        None if request_id is None else _text("request_id", request_id),
-        0 if counter is None else _counter(counter),
-        0 if timeout is None else max(1, _nanos(timeout)),
-        0 if grant is None else grant._handle,
+        None if request_id is None else _checks.text("request_id", request_id),
+        0 if counter is None else _checks.integer("counter", counter),
+        0 if timeout is None else max(1, _checks.nanos(timeout)),
+        0 if grant is None else _checks.instance("grant", grant, Lent, "agent.accept(bytes) gives it")._handle,
     )
 
 
@@ -517,7 +518,7 @@ class PollSet:
             self._handles = (c.c_uint64 * count)(*[transfer._handle for transfer in self._transfers])
             self._states = c.create_string_buffer(count)
             self._dirty = False
-        if table().transfers_poll(self._agent.handle, self._handles, count, self._states) == 0:
+        if self._agent._functions().transfers_poll(self._agent.handle, self._handles, count, self._states) == 0:
             return []
         ended = []
         left = []
@@ -538,14 +539,14 @@ class PollSet:
         Raises:
             WaitTimeout: if some have not within the time; those that have ended have left the set.
         """
-        deadline = time.monotonic() + _seconds(timeout)
+        deadline = _checks.deadline(timeout)
         ended = self.poll()
         while self._transfers:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise errors.WaitTimeout(f"{len(self._transfers)} transfers have not ended after {timeout} s")
+                raise errors.WaitTimeout(f"{len(self._transfers)} transfers have not ended after {timeout:g} s")
             try:
-                table().transfer_wait(self._transfers[0]._handle, _nanos(min(left, _SLICE)))
+                self._agent._functions().transfer_wait(self._transfers[0]._handle, _checks.nanos(min(left, _checks.SLICE)))
             except errors.WaitTimeout:
                 pass
             ended += self.poll()
@@ -565,7 +566,7 @@ class Expectation:
 
     def poll(self) -> bool:
         """Whether all have arrived."""
-        return bool(table().expectation_poll(self._handle))
+        return bool(self._agent._functions().expectation_poll(self._handle))
 
     def wait(self, timeout: float = 60.0) -> None:
         """Waits for the arrivals.
@@ -573,11 +574,11 @@ class Expectation:
         Raises:
             WaitTimeout: if they do not come in time; the expectation stands.
         """
-        _in_slices(lambda nanos: table().expectation_wait(self._handle, nanos), timeout)
+        _checks.in_slices(lambda nanos: self._agent._functions().expectation_wait(self._handle, nanos), timeout)
 
     def cancel(self) -> None:
         """Gives it up; what has arrived stays counted for the next one."""
-        table().expectation_cancel(self._handle)
+        self._agent._functions().expectation_cancel(self._handle)
 
     def __await__(self) -> Generator[Any, None, None]:
         """Waits in asyncio, without a thread."""
@@ -585,7 +586,7 @@ class Expectation:
             yield from self._agent._signals().watch(self).__await__()
 
     def _watch(self) -> None:
-        table().expectation_watch(self._handle)
+        self._agent._functions().expectation_watch(self._handle)
 
     def _conclude(self) -> None:
         self.poll()
@@ -603,11 +604,11 @@ class Grant:
 
     def to_bytes(self) -> bytes:
         """The grant of the present generation, for the reader: :meth:`Agent.accept`."""
-        return table().blob(table().grant_bytes, self._handle)
+        return self._agent._functions().blob(self._agent._functions().grant_bytes, self._handle)
 
     def bump(self) -> None:
         """Ends the present generation: afterwards the blocks may be overwritten, and reads under it end as stale."""
-        table().grant_bump(self._handle)
+        self._agent._functions().grant_bump(self._handle)
 
     def revoke(self, timeout: float = 5.0) -> None:
         """Ends the grant for good; one for writing by fencing the peer's session.
@@ -616,7 +617,9 @@ class Grant:
             GrantError: if a writer was not fenced in time: the blocks must not be reused yet; revoke again.
         """
         if not self._revoked:
-            table().grant_revoke(self._handle, _nanos(timeout))
+            _checks.in_slices(
+                lambda nanos: self._agent._functions().grant_revoke(self._handle, nanos), timeout, (errors.GrantError,), 1.0
+            )
             self._revoked = True
 
 
@@ -635,7 +638,7 @@ class Lent:
         self._handle = handle
         weakref.finalize(self, agent._let_go, handle)
         info = _abi.LentInfo(c.sizeof(_abi.LentInfo))
-        table().lent_describe(handle, c.byref(info))
+        agent._functions().lent_describe(handle, c.byref(info))
         self.owner: str = info.owner.decode()
         self.owner_epoch: int = info.owner_epoch
         self.writable: bool = bool(info.writable)
@@ -700,7 +703,7 @@ class Agent:
             if key.startswith(("HAWSER_", "NCCL_")) and not key.startswith(("HAWSER_PYTHON_", "HAWSER_JAVA_")):
                 lines.append(f"{key}={value}")
         out = c.c_uint64()
-        table().agent_start(_text("name", name), "\n".join(lines).encode(), c.byref(out))
+        table().agent_start(_checks.text("name", name), "\n".join(lines).encode(), c.byref(out))
         self._handle = out.value
         self._closed = False
         self.name = name
@@ -716,12 +719,18 @@ class Agent:
 
     def describe(self) -> dict[str, Any]:
         """Name, epoch, addresses, transports, why others are absent, and each setting with its origin."""
-        return json.loads(table().text(table().agent_describe, self._handle))
+        return json.loads(self._functions().text(self._functions().agent_describe, self._handle))
 
     @property
     def epoch(self) -> int:
         """Its incarnation."""
         return int(self.describe()["epoch"])
+
+    def _functions(self) -> Table:
+        """The functions of the C ABI, as long as this agent can be meant."""
+        if self._closed:
+            raise errors.AgentClosed(f"agent {self.name!r} is closed, and what it made with it; start another")
+        return table()
 
     @property
     def closed(self) -> bool:
@@ -751,6 +760,7 @@ class Agent:
             InvalidArgument: if it is not contiguous, is read-only and peers may write, or the name is taken.
             MemoryUnavailable: if it cannot be registered.
         """
+        access = _checks.integer("access", access, LOCAL, REMOTE_READ_WRITE)
         found = Memory.of(memory)
         layout = found.layout
         if not layout.dense:
@@ -762,15 +772,27 @@ class Agent:
             raise errors.InvalidArgument("memory: it is read-only, and peers may not write there: access=REMOTE_READ")
         number = found.device if device is None else device_number(device)
         out = c.c_uint64()
-        table().region_register(
-            self._handle, None if name is None else _text("name", name), found.address, layout.nbytes, number, access, c.byref(out)
+        self._functions().region_register(
+            self._handle,
+            None if name is None else _checks.text("name", name),
+            _checks.integer("address", found.address, 0, _checks.MOST_ADDRESS),
+            _checks.integer("bytes", layout.nbytes),
+            number,
+            access,
+            c.byref(out),
         )
         return self._keep(Region(self, out.value, name, found))
 
     def allocate(self, nbytes: int, name: Optional[str] = None, *, access: int = REMOTE_READ_WRITE) -> Region:
         """Allocates host memory, zeroed, which peers on this host can map: :meth:`Region.buffer` gives it."""
         out = c.c_uint64()
-        table().region_allocate(self._handle, None if name is None else _text("name", name), nbytes, access, c.byref(out))
+        self._functions().region_allocate(
+            self._handle,
+            None if name is None else _checks.text("name", name),
+            _checks.integer("nbytes", nbytes),
+            _checks.integer("access", access, LOCAL, REMOTE_READ_WRITE),
+            c.byref(out),
+        )
         return self._keep(Region(self, out.value, name, None))
 
     def _keep(self, region: Region) -> Region:
@@ -790,9 +812,10 @@ class Agent:
             regions: those that it tells of; None for all.
         """
         if regions is None:
-            return table().blob(table().agent_metadata, self._handle, int(connection), None, 0)
-        handles = (c.c_uint64 * max(1, len(regions)))(*(region.handle for region in regions))
-        return table().blob(table().agent_metadata, self._handle, int(connection), handles, len(regions))
+            return self._functions().blob(self._functions().agent_metadata, self._handle, int(connection), None, 0)
+        wanted = [_checks.instance("regions", region, Region, "agent.register gives it").handle for region in regions]
+        handles = (c.c_uint64 * max(1, len(wanted)))(*wanted)
+        return self._functions().blob(self._functions().agent_metadata, self._handle, int(connection), handles, len(regions))
 
     def add_peer(self, blob: bytes) -> Peer:
         """Takes what a peer told of itself.
@@ -801,7 +824,8 @@ class Agent:
             PeerMetadataError: if it is damaged or forged, this agent's own, or of an older epoch.
         """
         out = c.c_uint64()
-        table().peer_add(self._handle, bytes(blob), len(blob), c.byref(out))
+        content = _checks.content("blob", blob)
+        self._functions().peer_add(self._handle, content, len(content), c.byref(out))
         return self._peer(out.value)
 
     def peer(self, name: str, timeout: float = 10.0) -> Peer:
@@ -811,26 +835,31 @@ class Agent:
             UnknownPeer: if it is not within the time.
         """
         out = c.c_uint64()
-        deadline = time.monotonic() + _seconds(timeout)
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                table().peer_get(self._handle, _text("name", name), _nanos(max(0.0, min(left, 10 * _SLICE))), c.byref(out))
-                return self._peer(out.value)
-            except errors.UnknownPeer:
-                if left <= 10 * _SLICE:
-                    raise
+        wanted = _checks.text("name", name)
+        _checks.in_slices(
+            lambda nanos: self._functions().peer_get(self._handle, wanted, nanos, c.byref(out)),
+            timeout,
+            (errors.UnknownPeer,),
+            1.0,  # each asks the service
+        )
+        return self._peer(out.value)
 
     def _peer(self, handle: int) -> Peer:
         known = self._peers.get(handle)
         if known is None:
-            known = Peer(self, handle, table().text(table().peer_name, handle))
+            known = Peer(self, handle, self._functions().text(self._functions().peer_name, handle))
             self._peers[handle] = known
         return known
 
     def wait_published(self, timeout: float = 5.0) -> bool:
         """Waits until what is registered now stands in the metadata service; False if it does not in time."""
-        return bool(table().agent_await_published(self._handle, _nanos(timeout)))
+        deadline = _checks.deadline(timeout)
+        while True:
+            left = deadline - time.monotonic()
+            if self._functions().agent_await_published(self._handle, _checks.nanos(min(left, _checks.SLICE))):
+                return True
+            if left <= _checks.SLICE:
+                return False
 
     # --------------------------------------------------------------------------------------------- transfers
 
@@ -883,7 +912,7 @@ class Agent:
         request, keep = self._request(operation, local, peer, remote, local_indices, remote_indices)
         options = _options(notification, counter, flush, request_id, timeout, grant)
         out = c.c_uint64()
-        table().transfer_start(self._handle, c.byref(request), c.byref(options), c.byref(out))
+        self._functions().transfer_start(self._handle, c.byref(request), c.byref(options), c.byref(out))
         return Transfer(self, out.value, (local, remote))
 
     def prepare(
@@ -899,14 +928,18 @@ class Agent:
         """Resolves a transfer to be posted later, once or many times; see :meth:`transfer`."""
         request, keep = self._request(operation, local, peer, remote, local_indices, remote_indices)
         out = c.c_uint64()
-        table().transfer_prepare(self._handle, c.byref(request), None, c.byref(out))
+        self._functions().transfer_prepare(self._handle, c.byref(request), None, c.byref(out))
         return Transfer(self, out.value, (local, remote))
 
     def _request(
         self, operation: str, local: BlockList, peer: Peer, remote: BlockList, local_indices: Any, remote_indices: Any
     ) -> tuple[_abi.Request, Any]:
         request = _abi.Request(
-            c.sizeof(_abi.Request), _operation(operation), peer.handle, local.handle, remote.handle
+            c.sizeof(_abi.Request),
+            _operation(operation),
+            _peer("peer", peer),
+            _blocks("local", local),
+            _blocks("remote", remote),
         )
         ours = theirs = None
         if local_indices is not None:
@@ -933,10 +966,10 @@ class Agent:
         """Sends a notification (or counts an arrival) that belongs to no data. Its end means that the peer has it."""
         if payload is None and counter is None:
             raise errors.InvalidArgument("payload: give bytes to send, or a counter")
-        request = _abi.Request(c.sizeof(_abi.Request), 0, peer.handle)
+        request = _abi.Request(c.sizeof(_abi.Request), 0, _peer("peer", peer))
         options = _options(payload, counter, False, request_id, timeout, None)
         out = c.c_uint64()
-        table().transfer_start(self._handle, c.byref(request), c.byref(options), c.byref(out))
+        self._functions().transfer_start(self._handle, c.byref(request), c.byref(options), c.byref(out))
         return Transfer(self, out.value, None)
 
     def poll(self, transfers: Optional[Sequence[Transfer]] = None) -> list[Transfer]:
@@ -945,12 +978,12 @@ class Agent:
         To poll the same transfers again and again, a :class:`PollSet` is faster.
         """
         if not transfers:
-            table().agent_poll(self._handle)
+            self._functions().agent_poll(self._handle)
             return []
         count = len(transfers)
         handles = (c.c_uint64 * count)(*[transfer._handle for transfer in transfers])
         states = c.create_string_buffer(count)
-        if table().transfers_poll(self._handle, handles, count, states) == 0:
+        if self._functions().transfers_poll(self._handle, handles, count, states) == 0:
             return []
         return [transfer for transfer, state in zip(transfers, states.raw) if state > _ACTIVE]
 
@@ -983,14 +1016,14 @@ class Agent:
 
     def next_notification(self, timeout: float = 0.0) -> Optional[Notification]:
         """The next notification, waiting for it for some seconds; None if there is none."""
-        deadline = time.monotonic() + _seconds(timeout)
+        deadline = _checks.deadline(timeout)
         # One for each thread: others get notifications while this one is within the call.
         info = getattr(self._local, "notification", None)
         if info is None:
             info = self._local.notification = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo))
         while True:
             left = deadline - time.monotonic()
-            if table().notification_next(self._handle, _nanos(max(0.0, min(left, _SLICE))), c.byref(info)):
+            if self._functions().notification_next(self._handle, _checks.nanos(max(0.0, min(left, _checks.SLICE))), c.byref(info)):
                 request_id = info.request_id.decode() if info.request_id_bytes else None
                 return Notification(
                     info.peer.decode(),
@@ -999,7 +1032,7 @@ class Agent:
                     info.peer_epoch,
                     info.transfer,
                 )
-            if left <= _SLICE:
+            if left <= _checks.SLICE:
                 return None
 
     def notifications(self) -> list[Notification]:
@@ -1014,7 +1047,9 @@ class Agent:
     def expect(self, counter: int, arrivals: int) -> Expectation:
         """Expects arrivals at a counter, in any order and from anybody; those that came before count."""
         out = c.c_uint64()
-        table().expect(self._handle, _counter(counter), arrivals, c.byref(out))
+        self._functions().expect(
+            self._handle, _checks.integer("counter", counter), _checks.integer("arrivals", arrivals), c.byref(out)
+        )
         return Expectation(self, out.value, counter, arrivals)
 
     # ------------------------------------------------------------------------------------------------ grants
@@ -1022,7 +1057,13 @@ class Agent:
     def grant(self, blocks: BlockList, peer: Optional[Peer] = None, *, writable: bool = False) -> Grant:
         """Lends blocks, to one peer or to whoever gets the bytes; for reading unless writable."""
         out = c.c_uint64()
-        table().grant_make(self._handle, blocks.handle, 0 if peer is None else peer.handle, int(writable), c.byref(out))
+        self._functions().grant_make(
+            self._handle,
+            _blocks("blocks", blocks),
+            0 if peer is None else _peer("peer", peer),
+            int(bool(writable)),
+            c.byref(out),
+        )
         return Grant(self, out.value, writable)
 
     def accept(self, grant: bytes) -> Lent:
@@ -1032,7 +1073,8 @@ class Agent:
             GrantError: if it is damaged or forged, or meant for another agent.
         """
         out = c.c_uint64()
-        table().grant_accept(self._handle, bytes(grant), len(grant), c.byref(out))
+        content = _checks.content("grant", grant)
+        self._functions().grant_accept(self._handle, content, len(content), c.byref(out))
         return Lent(self, out.value)
 
     # ----------------------------------------------------------------------------------------------- the end
@@ -1046,13 +1088,13 @@ class Agent:
         Runtime.get().agents.discard(self)
         if self._signalling is not None:
             self._signalling.close()
+        ended = False
         try:
             table().agent_close(self._handle)
+            ended = True
         finally:
             for region in list(self._regions.values()):
-                region._open = False
-                region._memory = None
-            self._regions.clear()
+                region._ended(quarantined=not ended)
             self._peers.clear()
 
     def __enter__(self) -> "Agent":

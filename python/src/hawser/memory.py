@@ -8,12 +8,13 @@ from __future__ import annotations
 import array
 import ctypes as c
 import math
+import re
 import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any, Optional, Sequence, Union
 
-from . import errors
+from . import _checks, errors
 from ._runtime import table
 
 _CUDA = 0x10000
@@ -29,15 +30,19 @@ def device_number(device: DeviceLike) -> int:
     Raises:
         InvalidArgument: if it is no device.
     """
-    if isinstance(device, int):
-        return device
-    kind, colon, number = str(device).partition(":")
+    if not isinstance(device, str):
+        number = _checks.integer("device", device)
+        if number == -1 or number >> 16 in (1, 2) or number == 0:
+            return number
+        raise errors.InvalidArgument(f"device: {number} is none; write 'host', 'cuda:N', 'hip:N' or 'auto'")
+    kind, colon, ordinal = device.partition(":")
     if kind in ("host", "cpu"):
         return 0
     if kind == "auto":
         return -1
-    if kind in ("cuda", "hip") and (not colon or number.isdigit()):
-        return (_CUDA if kind == "cuda" else _HIP) | int(number or 0)
+    if kind in ("cuda", "hip") and (not colon or (ordinal.isascii() and ordinal.isdigit())):
+        number = _checks.integer(f"device: the number in {device!r}", int(ordinal or 0), 0, 0xFFFF)
+        return (_CUDA if kind == "cuda" else _HIP) | number
     raise errors.InvalidArgument(f"device: {device!r} is none; write 'host', 'cuda:N', 'hip:N' or 'auto'")
 
 
@@ -99,7 +104,7 @@ class Layout:
         Raises:
             InvalidArgument: if what the other axes span is not one run of bytes; it names the axes to count as well.
         """
-        chosen = (axes,) if isinstance(axes, int) else tuple(axes)
+        chosen = _checks.integers("axes", axes if isinstance(axes, (list, tuple, range)) else (axes,))
         rank = len(self.shape)
         chosen = tuple(axis + rank if axis < 0 else axis for axis in chosen)
         if any(not 0 <= axis < rank for axis in chosen) or len(set(chosen)) != len(chosen):
@@ -200,13 +205,23 @@ def _of_torch(tensor: Any) -> Memory:
 
 def _of_interface(thing: Any, interface: dict, device: int) -> Memory:
     data = interface.get("data")
-    itemsize = int(interface["typestr"][2:])
+    itemsize = _itemsize(thing, str(interface.get("typestr")))
     shape = tuple(int(n) for n in interface["shape"])
     strides = interface.get("strides")
     if not isinstance(data, tuple):
         raise errors.InvalidArgument(f"{type(thing).__name__}: its array interface tells no address")
     layout = Layout.packed(shape, itemsize) if strides is None else Layout(shape, tuple(int(n) for n in strides), itemsize)
     return Memory(int(data[0]), layout, device, not data[1], thing)
+
+
+def _itemsize(thing: Any, kind: str) -> int:
+    """The bytes of an element by its typestr, of which times have a unit: ``<M8[ns]``."""
+    parts = re.fullmatch(r"[<>|=]?([a-zA-Z])(\d+)(\[.*\])?", kind)
+    if parts is None or parts[1] == "O":
+        raise errors.InvalidArgument(
+            f"{type(thing).__name__}: its elements ({kind}) are no plain bytes, so that nobody could read them elsewhere"
+        )
+    return int(parts[2]) * (4 if parts[1] == "U" else 1)
 
 
 class _PyBuffer(c.Structure):
@@ -316,13 +331,19 @@ class BlockList:
             length: bytes of each block.
             device: whose memory it is.
         """
-        if len(shape) != len(strides):
-            raise errors.InvalidArgument(f"strides: {len(strides)} for {len(shape)} extents; give one for each")
+        extents, steps = _checks.integers("shape", shape), _checks.integers("strides", strides)
+        if len(extents) != len(steps):
+            raise errors.InvalidArgument(f"strides: {len(steps)} for {len(extents)} extents; give one for each")
         out = c.c_uint64()
-        rank = len(shape)
-        number = device_number(device)
+        rank = len(extents)
         table().blocks_strided(
-            base, rank, (c.c_int64 * rank)(*shape), (c.c_int64 * rank)(*strides), length, number, c.byref(out)
+            _checks.integer("base", base, 0, _checks.MOST_ADDRESS),
+            rank,
+            (c.c_int64 * rank)(*extents),
+            (c.c_int64 * rank)(*steps),
+            _checks.integer("length", length),
+            device_number(device),
+            c.byref(out),
         )
         return BlockList(out.value)
 
@@ -381,8 +402,12 @@ class BlockList:
     @staticmethod
     def concat(lists: Sequence["BlockList"]) -> "BlockList":
         """All blocks of the lists, one list after the other."""
+        parts = [
+            _checks.instance(f"lists[{i}]", part, BlockList, "make one: BlockList.of_tensor")._handle
+            for i, part in enumerate(lists)
+        ]
         out = c.c_uint64()
-        table().blocks_concat((c.c_uint64 * len(lists))(*(part._handle for part in lists)), len(lists), c.byref(out))
+        table().blocks_concat((c.c_uint64 * len(parts))(*parts), len(parts), c.byref(out))
         return BlockList(out.value)
 
     @property

@@ -22,6 +22,7 @@ final class HostAllocation extends OwnedAllocation {
   private final MemorySegment segment;
   private final Backing backing;
 
+  private volatile boolean kept;
   private boolean unmapped; // by the one who frees
 
   @SuppressWarnings("restricted") // the bounds are those of the mapping
@@ -50,6 +51,12 @@ final class HostAllocation extends OwnedAllocation {
     return segment;
   }
 
+  /** Has the pages stay mapped when the memory is given back; returns the bytes of their mapping. */
+  long keepMapped() {
+    kept = true;
+    return mappedBytes;
+  }
+
   /**
    * Gives the memory back. Its segments throw from then on.
    *
@@ -61,7 +68,9 @@ final class HostAllocation extends OwnedAllocation {
       arena.close();
     }
     if (!unmapped) {
-      PageMappings.unmap(address, mappedBytes);
+      if (!kept) {
+        PageMappings.unmap(address, mappedBytes);
+      }
       unmapped = true;
       FileDescriptors.close(backing.fd());
     }

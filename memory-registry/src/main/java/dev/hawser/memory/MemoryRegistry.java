@@ -5,6 +5,7 @@
 
 package dev.hawser.memory;
 
+import dev.hawser.memory.ffi.PageMappings;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -156,7 +157,8 @@ public final class MemoryRegistry implements AutoCloseable {
    * @param address its first byte, as this process addresses it
    * @param length bytes, at least 1
    * @param device where it is
-   * @throws InvalidMemoryException if that is no range of addresses, or the driver of the device says otherwise
+   * @throws InvalidMemoryException if that is no range of addresses, nothing is mapped at one of its ends, or the driver
+   *     of the device says otherwise
    * @throws DeviceAbsentException if there is no driver of that kind of device
    * @throws DriverException if the driver fails
    * @throws RegistryClosedException if the registry is closed
@@ -174,6 +176,10 @@ public final class MemoryRegistry implements AutoCloseable {
               + " register memory that is allocated there");
     }
     if (allocation.isEmpty()) {
+      if (device.isHost()) {
+        ensureOpen();
+        checkMapped(address, length);
+      }
       return publish(obtain(Wanted.exactly(address, length, device, access)), address, length, access, null);
     }
     AllocationFinder.Allocation whole = allocation.get();
@@ -793,6 +799,20 @@ public final class MemoryRegistry implements AutoCloseable {
       throw new InvalidMemoryException("address", "null cannot be registered");
     }
     Ranges.check("address", address, "length", length);
+  }
+
+  /** Both ends: a hole in between is told by the transfer that meets it. */
+  private static void checkMapped(long address, long length) {
+    boolean begins = PageMappings.isMapped(address);
+    if (begins && PageMappings.isMapped(address + length - 1)) {
+      return;
+    }
+    throw new InvalidMemoryException(
+        begins ? "length" : "address",
+        length + " bytes at " + Ranges.hex(address) + ": no memory is mapped at "
+            + (begins ? "their end; give the length in bytes of what was allocated"
+                : "that address; register memory while"
+                    + " it is allocated, by the address that this process has it at"));
   }
 
   private static void checkSegment(MemorySegment segment, Access access) {

@@ -116,6 +116,16 @@ public final class Region implements AutoCloseable {
   }
 
   /**
+   * Has the memory stay mapped after the close, for code outside of Java that has its address and may still read there.
+   * Whoever asks for that owns the mapping from the close on: munmap({@link Registration#address()}, the result).
+   *
+   * @return the bytes of the mapping; 0 if the registry did not allocate the memory on the host, and nothing has changed
+   */
+  public long keepMapped() {
+    return registration.allocation() instanceof HostAllocation allocation ? allocation.keepMapped() : 0;
+  }
+
+  /**
    * The memory as a segment with exactly the region's bounds.
    *
    * @throws InvalidMemoryException if it is a GPU's

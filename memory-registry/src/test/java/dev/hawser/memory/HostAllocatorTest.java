@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.hawser.memory.ffi.FileDescriptors;
+import dev.hawser.memory.ffi.PageMappings;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -73,6 +74,34 @@ class HostAllocatorTest {
       }
       assertThat(mappings()).isEqualTo(mappings);
       assertThat(descriptors()).isEqualTo(descriptors);
+    }
+  }
+
+  @Test
+  void memoryThatIsKeptIsUnmappedByWhoeverAskedForIt() throws IOException {
+    try (MemoryRegistry registry = MemoryRegistry.create()) {
+      registry.allocate(4096, Access.LOCAL, BASE).close();
+      int descriptors = descriptors();
+      long mappings = mappings();
+      Region region = registry.allocate(10_000, Access.LOCAL, BASE);
+      region.segment().set(ValueLayout.JAVA_INT, 9_996, 42);
+
+      assertThat(region.keepMapped()).isEqualTo(12_288);
+      region.close();
+
+      assertThat(HostMemory.ALL.get(ValueLayout.JAVA_INT, region.address() + 9_996)).isEqualTo(42);
+      PageMappings.unmap(region.address(), 12_288);
+      assertThat(mappings()).isEqualTo(mappings);
+      assertThat(descriptors()).isEqualTo(descriptors);
+    }
+  }
+
+  @Test
+  void memoryOfOthersIsNotKept() {
+    try (MemoryRegistry registry = MemoryRegistry.create(); Arena arena = Arena.ofShared()) {
+      Region region = registry.register(arena.allocate(4096), Access.LOCAL);
+      assertThat(region.keepMapped()).isZero();
+      region.close();
     }
   }
 

@@ -367,7 +367,26 @@ class MemoryRegistryTest {
     assertThatThrownBy(() -> registry.register(1L << 40, 2L << 30, Access.LOCAL)).hasMessageContaining(
         "beyond their allocation");
     assertThatThrownBy(one::segment).hasMessageContaining("GPU");
-    assertThat(registry.register(4096, 8, Access.LOCAL).device()).isEqualTo(Device.HOST);
+    long host = Arena.ofAuto().allocate(8).address();
+    assertThat(registry.register(host, 8, Access.LOCAL).device()).isEqualTo(Device.HOST);
+  }
+
+  @Test
+  void refusesAddressesAtWhichNothingIsMapped() {
+    try (Arena arena = Arena.ofShared()) {
+      long mapped = arena.allocate(64).address();
+
+      assertThatThrownBy(() -> registry.register(8192, 4096, Access.REMOTE_READ))
+          .isInstanceOf(InvalidMemoryException.class)
+          .hasMessageContaining("4096 bytes at 0x2000")
+          .hasMessageContaining("no memory is mapped at that address");
+      assertThatThrownBy(() -> registry.register(mapped, 1L << 60, Device.HOST, Access.REMOTE_READ))
+          .isInstanceOf(InvalidMemoryException.class)
+          .hasMessageContaining((1L << 60) + " bytes at 0x" + Long.toHexString(mapped))
+          .hasMessageContaining("no memory is mapped at their end");
+      assertThat(registry.regions()).isEmpty();
+      assertThat(registry.register(mapped, 64, Access.REMOTE_READ).address()).isEqualTo(mapped);
+    }
   }
 
   @Test

@@ -46,29 +46,58 @@ final class TopCommand implements Callable<Integer> {
   private boolean once;
 
   @Override
-  public Integer call() throws IOException, InterruptedException {
-    List<FileTail> tails = new ArrayList<>();
-    for (Path file : files()) {
-      if (!Files.isReadable(file)) {
-        throw new UsageException(
-            "there is no file " + file + " to read; start an agent with HAWSER_TELEMETRY=" + file);
-      }
-      tails.add(new FileTail(file));
-    }
+  public Integer call() throws InterruptedException {
     if (interval.compareTo(Duration.ofMillis(10)) < 0) {
       throw new UsageException("--interval must be 10ms or more");
     }
+    List<Followed> followed = files().stream().map(Followed::new).toList();
     PrintWriter out = spec.commandLine().getOut();
     FlowTable table = new FlowTable();
     CountDownLatch never = new CountDownLatch(1);
     do {
-      for (FileTail tail : tails) {
-        tail.read(table::add);
-      }
+      followed.forEach(file -> file.read(table));
       out.print((once ? "" : CLEAR) + table.text());
       out.flush();
     } while (!once && !never.await(interval.toNanos(), TimeUnit.NANOSECONDS));
     return 0;
+  }
+
+  /** A file that is followed; one that is something else is told, instead of a table that stays empty. */
+  private static final class Followed {
+    private final Path file;
+    private final FileTail tail;
+    private boolean isKnown;
+
+    Followed(Path file) {
+      if (Files.isDirectory(file)) {
+        throw new UsageException(
+            file + " is a folder; name the file that an agent writes, the one that its HAWSER_TELEMETRY names");
+      }
+      if (!Files.isReadable(file)) {
+        throw new UsageException("there is no file " + file + " to read; start an agent with HAWSER_TELEMETRY=" + file);
+      }
+      this.file = file;
+      this.tail = new FileTail(file);
+    }
+
+    void read(FlowTable table) {
+      int[] foreign = {0};
+      try {
+        tail.read(line -> {
+          if (table.add(line)) {
+            isKnown = true;
+          } else {
+            foreign[0]++;
+          }
+        });
+      } catch (IOException e) {
+        throw new UsageException(file + " cannot be read (" + e.getMessage() + ")", e);
+      }
+      if (!isKnown && (foreign[0] > 0 || tail.holdsForeignBytes())) {
+        throw new UsageException(
+            file + " holds no line that an agent wrote; name the file that an agent's HAWSER_TELEMETRY names");
+      }
+    }
   }
 
   private List<Path> files() {

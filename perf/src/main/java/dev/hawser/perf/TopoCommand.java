@@ -31,6 +31,11 @@ final class TopoCommand implements Callable<Integer> {
     if (recorded != null && !Files.isDirectory(recorded)) {
       throw new UsageException("--sys " + recorded + " is no folder; name a copy of /sys");
     }
+    if (recorded != null && !Topology.isTree(recorded)) {
+      throw new UsageException(
+          "--sys " + recorded
+              + " is no copy of /sys: it has neither class/net nor bus/pci/devices; name the folder that has");
+    }
     Topology topology = recorded == null ? Topology.read() : Topology.read(recorded);
     spec.commandLine().getOut().print(topology.text());
     return 0;

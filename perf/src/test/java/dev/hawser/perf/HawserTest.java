@@ -7,16 +7,23 @@ package dev.hawser.perf;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine.TypeConversionException;
 
 /** What the command line answers, and with which exit code. */
 class HawserTest {
+  @TempDir
+  private Path folder;
+
   private final StringWriter out = new StringWriter();
   private final StringWriter err = new StringWriter();
 
@@ -68,6 +75,44 @@ class HawserTest {
     assertThat(run("config")).isZero();
     assertThat(out.toString()).contains("link-lease").contains("default")
         .contains("how long a silent peer counts as alive");
+  }
+
+  @Test
+  void topTellsWhatIsNoFileOfAnAgents() throws IOException {
+    assertThat(run("top", "--once", folder.toString())).isEqualTo(2);
+    assertThat(oneError()).contains("is a folder");
+
+    Path junk = Files.write(folder.resolve("junk"), new byte[] {7, 0, -1, '\n', 5});
+    assertThat(run("top", junk.toString())).isEqualTo(2);
+    assertThat(oneError()).contains(junk + " holds no line that an agent wrote").contains("HAWSER_TELEMETRY");
+
+    Path text = Files.writeString(folder.resolve("text"), "no end of line");
+    assertThat(run("top", text.toString())).isEqualTo(2);
+    assertThat(oneError()).contains("holds no line");
+
+    Path json = Files.writeString(folder.resolve("json"), "[1, 2]\n{\"a\": 1}\n");
+    assertThat(run("top", "--once", json.toString())).isEqualTo(2);
+    assertThat(oneError()).contains("holds no line");
+
+    assertThat(run("top", "--once", Files.createFile(folder.resolve("new")).toString()))
+        .as("an agent that has sent nothing yet").isZero();
+  }
+
+  @Test
+  void topoTellsWhatIsNoTreeOfTheSystem() throws IOException {
+    assertThat(run("topo", "--sys", folder.toString())).isEqualTo(2);
+    assertThat(oneError()).contains("--sys " + folder + " is no copy of /sys");
+    assertThat(out.toString()).isEmpty();
+
+    Files.createDirectories(folder.resolve("class/net"));
+    assertThat(run("topo", "--sys", folder.toString())).isZero();
+  }
+
+  private String oneError() {
+    String line = err.toString();
+    err.getBuffer().setLength(0);
+    assertThat(line.lines()).hasSize(1);
+    return line;
   }
 
   @Test

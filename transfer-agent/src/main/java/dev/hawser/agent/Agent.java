@@ -21,6 +21,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.telemetry.FlowLog;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.text.Quoted;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -177,8 +178,9 @@ public final class Agent implements AutoCloseable {
     public Agent start() {
       String problem = Names.problem(config.name());
       if (problem != null) {
-        throw new ConfigException(Setting.NAME.key(), "name: '" + config.name() + "' cannot name an agent: " + problem
-            + "; set it in the program or as " + Setting.NAME.variable());
+        throw new ConfigException(Setting.NAME.key(),
+            "name: " + Quoted.of(config.name()) + " cannot name an agent: " + problem
+                + "; set it in the program or as " + Setting.NAME.variable());
       }
       return new AgentStart(config, registries, starter, new Callbacks(callbacks), listener).start();
     }
@@ -478,7 +480,7 @@ public final class Agent implements AutoCloseable {
   private void checkPeerName(String peerName) {
     String problem = Names.problem(peerName);
     if (problem != null) {
-      throw new UnknownPeerException(peerName, "peer '" + peerName + "' cannot exist: as a name, " + problem);
+      throw new UnknownPeerException(peerName, "peer " + Quoted.of(peerName) + " cannot exist: as a name, " + problem);
     }
     if (peerName.equals(name())) {
       throw new UnknownPeerException(peerName,

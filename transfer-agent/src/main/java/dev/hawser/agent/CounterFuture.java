@@ -51,7 +51,8 @@ public final class CounterFuture extends LazyStage<Long> {
    * Waits for the arrivals, helping the engine on this thread.
    *
    * @throws AwaitTimeoutException if the time is over first; the expectation stands
-   * @throws AgentException if the agent is closed, or the expectation was cancelled
+   * @throws ExpectationCancelledException if it was cancelled
+   * @throws AgentException if the agent is closed
    */
   public void await(Duration timeout) {
     if (outcome == null && !engine.await(this::isOver, timeout)) {
@@ -66,7 +67,8 @@ public final class CounterFuture extends LazyStage<Long> {
   /** Gives the expectation up; what has arrived stays counted for the next one. */
   public void cancel() {
     table.withdraw(this);
-    finish(new AwaitTimeoutException("the expectation of counter " + counter + " was cancelled"));
+    finish(new ExpectationCancelledException(
+        "the expectation of " + expected + " arrivals at counter " + counter + " was cancelled"));
   }
 
   void fulfil() {

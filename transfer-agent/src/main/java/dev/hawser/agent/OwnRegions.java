@@ -8,6 +8,7 @@ package dev.hawser.agent;
 import dev.hawser.agent.metadata.Names;
 import dev.hawser.agent.metadata.PublishedRegion;
 import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.text.Quoted;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.RegistryListener;
@@ -65,7 +66,7 @@ final class OwnRegions implements RegistryListener {
   void checkName(String name) {
     String problem = Names.problem(name);
     if (problem != null) {
-      throw new IllegalArgumentException("name: '" + name + "' cannot name a region: " + problem);
+      throw new IllegalArgumentException("name: " + Quoted.of(name) + " cannot name a region: " + problem);
     }
     synchronized (this) {
       Region holder = byName.get(name);

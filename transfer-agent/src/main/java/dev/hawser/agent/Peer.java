@@ -11,6 +11,7 @@ import dev.hawser.agent.metadata.PublishedRegion;
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.text.Quoted;
 import dev.hawser.memory.BlockList;
 import java.time.Duration;
 import java.util.List;
@@ -90,8 +91,9 @@ public final class Peer {
       region = now.byName().get(regionName);
     }
     if (region == null) {
-      throw new UnknownPeerException(name, "peer '" + name + "' published no region named '" + regionName
-          + "'; those with names are " + now.byName().keySet() + ": let it register one with that name");
+      throw new UnknownPeerException(name, "peer '" + name + "' published no region named "
+          + Quoted.of(regionName) + "; those with names are " + now.byName().keySet()
+          + ": let it register one with that name");
     }
     return new PeerRegion(name, now.epoch(), region);
   }

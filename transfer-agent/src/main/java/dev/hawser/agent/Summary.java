@@ -9,6 +9,7 @@ import dev.hawser.agent.Telemetry.FailedPath;
 import dev.hawser.agent.Telemetry.PeerLoad;
 import dev.hawser.agent.Telemetry.RailLoad;
 import dev.hawser.agent.Telemetry.Sample;
+import dev.hawser.engine.text.Json;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -120,18 +121,6 @@ final class Summary {
   }
 
   private static String quoted(String text, int most) {
-    StringBuilder quoted = new StringBuilder().append('"');
-    for (int i = 0; i < Math.min(most, text.length()); i++) {
-      char c = text.charAt(i);
-      if (c == '"' || c == '\\') {
-        quoted.append('\\').append(c);
-      } else if (c >= ' ' && c <= '~') {
-        quoted.append(c);
-      } else {
-        String hex = Integer.toHexString(c);
-        quoted.append("\\u").append("0000", 0, 4 - hex.length()).append(hex);
-      }
-    }
-    return quoted.append('"').toString();
+    return Json.quoted(text.substring(0, Math.min(most, text.length())));
   }
 }

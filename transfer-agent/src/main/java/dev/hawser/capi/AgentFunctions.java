@@ -12,6 +12,7 @@ import dev.hawser.agent.Grant;
 import dev.hawser.agent.Notification;
 import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.config.HawserConfig;
+import dev.hawser.engine.text.Json;
 import dev.hawser.memory.Region;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -93,6 +94,10 @@ final class AgentFunctions {
   }
 
   long signalTo(long agent, long fd) {
+    if (fd != (int) fd) {
+      throw new IllegalArgumentException(
+          "fd: " + fd + " is no file descriptor; give an eventfd or a pipe, or -1 for none");
+    }
     held(agent).ended().signalTo((int) fd);
     return 0;
   }

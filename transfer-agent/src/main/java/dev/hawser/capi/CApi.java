@@ -8,7 +8,7 @@ package dev.hawser.capi;
 /** What a foreign program calls first. Thread-safe. */
 public final class CApi {
   static final int ABI_MAJOR = 1;
-  static final int ABI_MINOR = 0;
+  static final int ABI_MINOR = 1;
 
   private CApi() {}
 

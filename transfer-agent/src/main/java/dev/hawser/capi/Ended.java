@@ -29,7 +29,16 @@ final class Ended {
   private final ConcurrentLinkedQueue<Long> handles = new ConcurrentLinkedQueue<>();
   private volatile int descriptor = -1;
 
+  /**
+   * From now on ends are signalled there.
+   *
+   * @throws IllegalArgumentException if it is not open, or not for writing
+   */
   void signalTo(int fd) {
+    if (fd < -1 || (fd >= 0 && write(fd, 0) == -Errno.EBADF)) { // of nothing, so that nobody is woken by it
+      throw new IllegalArgumentException("fd: " + fd
+          + " is not open for writing; give an eventfd or the writing end of a pipe, or -1 for none");
+    }
     descriptor = fd;
     if (fd >= 0 && !handles.isEmpty()) {
       signal(fd);
@@ -59,18 +68,22 @@ final class Ended {
   }
 
   private static void signal(int fd) {
+    long rc = write(fd, Long.BYTES);
+    // EAGAIN: the pipe is full, so that the loop has been told already.
+    if (rc < 0 && rc != -Errno.EAGAIN) {
+      LOG.log(Level.WARNING,
+          "the end of a transfer cannot be signalled to file descriptor {0}: {1}; it is closed?",
+          fd, Errno.describe((int) -rc));
+    }
+  }
+
+  private static long write(int fd, long bytes) {
     MemorySegment errno = Errno.capture();
-    long rc;
     try {
-      rc = (long) WRITE.invokeExact(errno, fd, ONE, (long) Long.BYTES);
+      long rc = (long) WRITE.invokeExact(errno, fd, ONE, bytes);
+      return rc < 0 ? -Errno.of(errno) : rc;
     } catch (Throwable t) {
       throw NativeLibrary.unexpected(t);
-    }
-    // EAGAIN: the pipe is full, so that the loop has been told already.
-    if (rc < 0 && Errno.of(errno) != Errno.EAGAIN) {
-      LOG.log(Level.WARNING,
-          "the end of a transfer cannot be signalled to file descriptor {0}: errno {1}; it is closed?",
-          fd, Errno.of(errno));
     }
   }
 }

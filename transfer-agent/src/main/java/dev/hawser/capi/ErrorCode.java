@@ -8,6 +8,7 @@ package dev.hawser.capi;
 import dev.hawser.agent.AgentClosedException;
 import dev.hawser.agent.AgentSupersededException;
 import dev.hawser.agent.AwaitTimeoutException;
+import dev.hawser.agent.ExpectationCancelledException;
 import dev.hawser.agent.GrantException;
 import dev.hawser.agent.NameInUseException;
 import dev.hawser.agent.PeerMetadataException;
@@ -45,6 +46,7 @@ enum ErrorCode {
     return switch (thrown) {
       case InvalidHandleException _ -> HANDLE;
       case TransferException _ -> TRANSFER;
+      case ExpectationCancelledException _ -> TRANSFER;
       case AwaitTimeoutException _ -> TIMEOUT;
       case UnresolvedBlocksException _ -> UNRESOLVED_BLOCKS;
       case UnknownPeerException _ -> UNKNOWN_PEER;
@@ -65,6 +67,7 @@ enum ErrorCode {
       case IllegalArgumentException _ -> ARGUMENT;
       case IllegalStateException _ -> BUSY;
       case OutOfMemoryError _ -> MEMORY;
+      case NoClassDefFoundError _ -> ENGINE;
       default -> INTERNAL;
     };
   }

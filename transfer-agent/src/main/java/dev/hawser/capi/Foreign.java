@@ -102,12 +102,16 @@ final class Foreign {
     return segment(notNull(address, what), count * Long.BYTES).toArray(ValueLayout.JAVA_LONG_UNALIGNED);
   }
 
-  /** Indices of 4 or 8 bytes; null at NULL, for all. */
+  /** Indices of 4 or 8 bytes; null at NULL, for all, where none are counted. */
   static int @Nullable [] indices(long address, long count, int width, String what) {
+    if (notNegative(count, what) != 0 && address == 0) {
+      throw new IllegalArgumentException(
+          what + " is NULL, but their count is " + count + "; give the indices, or NULL and 0 for all blocks");
+    }
     if (address == 0) {
       return null;
     }
-    if (notNegative(count, what) > Integer.MAX_VALUE - 8) {
+    if (count > Integer.MAX_VALUE - 8) {
       throw new IllegalArgumentException(what + ": " + count + " are more than a list has");
     }
     if (count == 0) {

@@ -130,6 +130,9 @@ final class FunctionTable {
 
     add("collect_garbage", machine, "collectGarbage", 0);
     add("machine_describe", machine, "describe", 2);
+
+    // Since 1.1.
+    add("region_keep", memory, "keepRegion", 1);
   }
 
   private void add(String name, Object receiver, String method, int arguments) {

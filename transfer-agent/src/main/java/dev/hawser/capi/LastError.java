@@ -35,6 +35,9 @@ final class LastError {
   }
 
   private static String text(Throwable thrown, ErrorCode code) {
+    if (thrown instanceof NoClassDefFoundError) {
+      return "a jar is missing (" + thrown.getMessage() + " is not found): put all of Hawser's jars on the class path";
+    }
     @Nullable
     String message = thrown.getMessage();
     return code == ErrorCode.INTERNAL || message == null ? thrown.toString() : message;

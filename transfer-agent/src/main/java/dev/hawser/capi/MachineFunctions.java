@@ -5,6 +5,8 @@
 
 package dev.hawser.capi;
 
+import dev.hawser.engine.text.Json;
+
 /** The functions about the JVM, and about what failed. */
 @SuppressWarnings("unused") // all by method handles of the table
 final class MachineFunctions {

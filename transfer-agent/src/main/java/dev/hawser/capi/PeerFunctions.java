@@ -9,6 +9,7 @@ import dev.hawser.agent.Peer;
 import dev.hawser.agent.PeerRegion;
 import dev.hawser.agent.UnknownPeerException;
 import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.text.Json;
 import dev.hawser.memory.BlockList;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentHashMap;

@@ -8,6 +8,7 @@ package dev.hawser.capi;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.agent.config.Secret;
 import dev.hawser.agent.config.Setting;
+import dev.hawser.engine.text.Quoted;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
@@ -35,7 +36,7 @@ final class Settings {
       }
       int equals = line.indexOf('=');
       if (equals <= 0) {
-        throw new IllegalArgumentException("settings: '" + line.strip() + "' is not key=value");
+        throw new IllegalArgumentException("settings: " + Quoted.of(line.strip()) + " is not key=value");
       }
       String key = line.substring(0, equals).strip();
       String value = line.substring(equals + 1);
@@ -53,8 +54,9 @@ final class Settings {
 
   private static void set(HawserConfig.Builder builder, String key, String value) {
     Setting setting = Arrays.stream(Setting.values()).filter(each -> each.key().equals(key)).findAny()
-        .orElseThrow(() -> new IllegalArgumentException("settings: there is no setting '" + key + "'; there are "
-            + Arrays.stream(Setting.values()).map(Setting::key).toList()));
+        .orElseThrow(
+            () -> new IllegalArgumentException("settings: there is no setting " + Quoted.of(key) + "; there are "
+                + Arrays.stream(Setting.values()).map(Setting::key).toList()));
     switch (setting) {
       case SECRET -> builder.secret(Secret.of(value));
       case METADATA_TOKEN -> builder.metadataToken(Secret.of(value));

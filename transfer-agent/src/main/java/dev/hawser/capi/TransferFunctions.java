@@ -91,13 +91,19 @@ final class TransferFunctions {
     }
     long payload = Foreign.getLong(at + Structs.Options.NOTIFICATION);
     boolean counts = (flags & COUNTER) != 0;
+    long payloadBytes = Foreign.getLong(at + Structs.Options.NOTIFICATION_BYTES);
+    if (payload == 0 && payloadBytes != 0) {
+      throw new IllegalArgumentException(
+          "hawser_options.notification is NULL, but notification_bytes is " + payloadBytes
+              + "; give the bytes, or NULL and 0 for no notification");
+    }
     if (payload != 0 && counts) {
       throw new IllegalArgumentException("hawser_options: a transfer notifies or counts, not both; drop one");
     }
     // What it carried before goes first: it may not have both in between either.
     transfer.counter(null);
     transfer.notification(payload == 0 ? null
-        : Foreign.bytes(payload, Foreign.getLong(at + Structs.Options.NOTIFICATION_BYTES), "notification"));
+        : Foreign.bytes(payload, payloadBytes, "notification"));
     if (counts) {
       transfer.counter(Foreign.getLong(at + Structs.Options.COUNTER));
     }

@@ -32,6 +32,24 @@ class ExampleProgramTest {
   }
 
   @Test
+  void saysInOneLineThatAJarIsMissing(@TempDir Path folder) {
+    Gcc.assumePresent();
+    Path program = Gcc.compile(Path.of("..", "examples", "c", "transfer.c"), folder);
+    String java = System.getProperty("java.home");
+
+    Gcc.Result none = Gcc.run(List.of(program.toString(), java, folder.toString()));
+    assertThat(none.rc()).isEqualTo(1);
+    assertThat(none.output().lines()).singleElement().asString()
+        .contains("NoClassDefFoundError: dev/hawser/capi/CApi", "are all of Hawser's jars in the class path " + folder);
+
+    String alone = Path.of("target", "classes").toAbsolutePath().toString();
+    Gcc.Result some = Gcc.run(List.of(program.toString(), java, alone));
+    assertThat(some.rc()).isEqualTo(1);
+    assertThat(some.output().lines()).singleElement().asString().contains("NoClassDefFoundError",
+        "class path " + alone);
+  }
+
+  @Test
   void saysWhatIsMissingWhereThereIsNoJdk(@TempDir Path folder) {
     Gcc.assumePresent();
     Path program = Gcc.compile(Path.of("..", "examples", "c", "transfer.c"), folder);

@@ -377,13 +377,18 @@ public final class OutboundLink implements Link {
 
   @Override
   public void close() {
-    beginClose(CloseKind.SESSION, "the link was closed here");
+    beginClose(CloseKind.SESSION, "the link was closed here", "its link is closed");
     awaitGone();
   }
 
-  /** Begins what {@link #close} does; {@link #isGone} says when it is done. Any thread. */
-  public void beginClose(CloseKind kind, String why) {
-    tell(() -> part(State.CLOSED, Cause.CLOSED, kind, why));
+  /**
+   * Begins what {@link #close} does; {@link #isGone} says when it is done. Any thread.
+   *
+   * @param why for those who wait here
+   * @param said to the target, which prints it behind our name
+   */
+  public void beginClose(CloseKind kind, String why, String said) {
+    tell(() -> part(State.CLOSED, Cause.CLOSED, kind, why, said));
   }
 
   /** Waits until nothing is held any more, for a second beyond the drain time. Any thread. */
@@ -394,7 +399,8 @@ public final class OutboundLink implements Link {
   /** The owner's work threw: nothing of it can be trusted any more. Owner only. */
   public void crashed(RuntimeException cause) {
     host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an internal error: " + cause);
-    part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, "internal error: " + cause);
+    String why = "internal error: " + cause;
+    part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, why, why);
     leave();
   }
 
@@ -406,7 +412,8 @@ public final class OutboundLink implements Link {
             Cause.PEER_RESTARTED,
             CloseKind.SESSION,
             "%s restarted: epoch %d is over, %d is known"
-                .formatted(peer.name(), peer.epoch(), newEpoch)));
+                .formatted(peer.name(), peer.epoch(), newEpoch),
+            "epoch %d is known there".formatted(newEpoch)));
   }
 
   /** The worker has ended: closes what is still open. Transfers that are under way stay so. */
@@ -875,10 +882,12 @@ public final class OutboundLink implements Link {
             Cause.PEER_RESTARTED,
             CloseKind.SESSION,
             "%s is not there under epoch %d any more: %s"
-                .formatted(peer.name(), peer.epoch(), refusal.message()));
+                .formatted(peer.name(), peer.epoch(), refusal.message()),
+            "it was refused");
       case VERSION, AUTHENTICATION, SUPERSEDED ->
         part(
-            State.REFUSED, Cause.REFUSED, CloseKind.SESSION, peer.name() + " refused: " + refusal.message());
+            State.REFUSED, Cause.REFUSED, CloseKind.SESSION, peer.name() + " refused: " + refusal.message(),
+            "it was refused");
       case CLOSING -> {
         initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
         notOpened(p, p.lastFault);
@@ -1103,8 +1112,9 @@ public final class OutboundLink implements Link {
   private @Nullable Path partingPath;
   private boolean partingHeard;
   private CloseKind partingKind = CloseKind.SESSION;
+  private String partingWords = "";
 
-  private void part(State how, Cause cause, CloseKind kind, String why) {
+  private void part(State how, Cause cause, CloseKind kind, String why, String said) {
     if (isClosed()) {
       return;
     }
@@ -1116,6 +1126,7 @@ public final class OutboundLink implements Link {
     initiation.endAll(cause, why);
     parting = true;
     partingKind = kind;
+    partingWords = said;
     partingUntil = now + settings.drainNanos();
     timerAt(partingUntil);
   }
@@ -1125,7 +1136,7 @@ public final class OutboundLink implements Link {
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
-        g.postClose(partingKind, stateReason);
+        g.postClose(partingKind, partingWords);
         everywhere &= g.isCloseHeard();
         partingPath = g.path;
       }

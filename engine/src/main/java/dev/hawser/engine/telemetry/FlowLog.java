@@ -5,11 +5,15 @@
 
 package dev.hawser.engine.telemetry;
 
+import dev.hawser.engine.text.Json;
 import java.io.IOException;
 import java.io.Writer;
 import java.lang.System.Logger.Level;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -20,6 +24,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * Writes what flows to a file, one JSON object a line, at an interval; the file is turned over when it has grown. It looks
@@ -93,7 +98,7 @@ public final class FlowLog implements AutoCloseable {
     StringBuilder lines = new StringBuilder();
     long at = clockMillis.getAsLong();
     for (FlowReport report : flows.get()) {
-      append(lines, at, agent, report);
+      lines.append(line(at, agent, report)).append('\n');
     }
     if (lines.isEmpty()) {
       return;
@@ -109,9 +114,25 @@ public final class FlowLog implements AutoCloseable {
     } catch (IOException e) {
       if (!failing) {
         failing = true;
-        LOG.log(Level.WARNING, "telemetry cannot be written to %s, and is dropped until it can: %s".formatted(file, e));
+        LOG.log(
+            Level.WARNING,
+            "telemetry of %s cannot be written to %s (%s), and is dropped until it can; set HAWSER_TELEMETRY to a file that can be written"
+                .formatted(agent, file, why(e)));
       }
     }
+  }
+
+  /** For people: Java's own words are the name of a class, or the path once more. */
+  private static String why(IOException e) {
+    String reason = e instanceof FileSystemException failed ? failed.getReason() : e.getMessage();
+    if (reason != null && !reason.isEmpty()) {
+      return reason;
+    }
+    return switch (e) {
+      case NoSuchFileException _ -> "its folder is not there";
+      case AccessDeniedException _ -> "permission denied";
+      default -> e.getClass().getSimpleName();
+    };
   }
 
   private void turnOver() throws IOException {
@@ -131,63 +152,36 @@ public final class FlowLog implements AutoCloseable {
   }
 
   /** One line. */
-  static void append(StringBuilder out, long atMillis, String agent, FlowReport r) {
-    out.append("{\"at\":").append(atMillis);
-    text(out, "agent", agent);
-    text(out, "peer", r.peer());
-    text(out, "rail", r.transport() + ":" + r.rail());
-    text(out, "remote_rail", r.remoteRail());
-    out.append(",\"path\":").append(r.path());
-    out.append(",\"up\":").append(r.up());
-    out.append(",\"bytes\":").append(r.bytes());
-    out.append(",\"in_flight\":").append(r.bytesInFlight());
-    out.append(",\"since_progress_us\":").append(r.sinceProgressNanos() / 1_000);
-    window(out, "last_8", r.lastEight());
-    window(out, "last_ms", r.lastMillisecond());
-    out.append(",\"anomalies\":[");
-    String between = "";
-    for (Anomaly anomaly : Anomaly.values()) {
-      if (r.anomalies().contains(anomaly)) {
-        out.append(between).append('"').append(anomaly.name().toLowerCase(Locale.ROOT)).append('"');
-        between = ",";
-      }
-    }
-    out.append(']');
-    text(out, "fault", r.fault());
-    out.append("}\n");
+  static String line(long atMillis, String agent, FlowReport r) {
+    return Json.object()
+        .number("at", atMillis)
+        .text("agent", agent)
+        .text("peer", r.peer())
+        .text("rail", r.transport() + ":" + r.rail())
+        .text("remote_rail", r.remoteRail())
+        .number("path", r.path())
+        .truth("up", r.up())
+        .number("bytes", r.bytes())
+        .number("in_flight", r.bytesInFlight())
+        .number("since_progress_us", r.sinceProgressNanos() / 1_000)
+        .object("last_8", window(r.lastEight()))
+        .object("last_ms", window(r.lastMillisecond()))
+        .texts(
+            "anomalies",
+            Stream.of(Anomaly.values())
+                .filter(r.anomalies()::contains)
+                .map(anomaly -> anomaly.name().toLowerCase(Locale.ROOT))
+                .toList())
+        .text("fault", r.fault())
+        .end();
   }
 
-  private static void window(StringBuilder out, String name, FlowWindow w) {
-    out.append(",\"")
-        .append(name)
-        .append("\":{\"completions\":")
-        .append(w.completions())
-        .append(",\"bytes_per_s\":")
-        .append(Math.round(w.bytesPerSecond()))
-        .append(",\"mean_us\":")
-        .append(w.meanLatencyNanos() / 1_000)
-        .append(",\"max_us\":")
-        .append(w.maxLatencyNanos() / 1_000)
-        .append('}');
-  }
-
-  private static void text(StringBuilder out, String name, String value) {
-    out.append(",\"").append(name).append("\":\"");
-    for (int i = 0; i < value.length(); i++) {
-      char c = value.charAt(i);
-      switch (c) {
-        case '"', '\\' -> out.append('\\').append(c);
-        case '\n' -> out.append("\\n");
-        default -> {
-          if (c < 0x20) {
-            out.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
-          } else {
-            out.append(c);
-          }
-        }
-      }
-    }
-    out.append('"');
+  private static Json window(FlowWindow w) {
+    return Json.object()
+        .number("completions", w.completions())
+        .number("bytes_per_s", Math.round(w.bytesPerSecond()))
+        .number("mean_us", w.meanLatencyNanos() / 1_000)
+        .number("max_us", w.maxLatencyNanos() / 1_000);
   }
 
   /** Writes a last time and ends. */

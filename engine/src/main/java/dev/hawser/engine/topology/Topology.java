@@ -45,6 +45,11 @@ public record Topology(int numaNodes, List<PciDevice> accelerators, List<Network
     return read(Path.of("/sys"));
   }
 
+  /** Whether a folder looks as {@code /sys} does. */
+  public static boolean isTree(Path sys) {
+    return Files.isDirectory(sys.resolve("class/net")) || Files.isDirectory(sys.resolve("bus/pci/devices"));
+  }
+
   /**
    * Reads a recorded one.
    *

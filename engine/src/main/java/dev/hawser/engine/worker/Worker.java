@@ -76,6 +76,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   /** The thread is in epoll, or about to be: set by the owner, cleared by whoever wakes the thread. */
   private volatile boolean asleep;
   private volatile boolean lingering;
+  private volatile boolean awaiting; // the token, which a caller has
   private volatile boolean wanted;
   private volatile boolean stopping;
   private volatile boolean answers;
@@ -125,7 +126,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
         continue;
       }
       if (!owned.compareAndSet(false, true)) {
-        Thread.onSpinWait();
+        awaitLeave();
         continue;
       }
       wanted = false;
@@ -171,6 +172,18 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     }
     lingering = false;
     return true;
+  }
+
+  /**
+   * A caller is at it, and may be for long: a device in software, or a copy, does its work within the post. To spin
+   * meanwhile would take half of the core from it where there is one.
+   */
+  private void awaitLeave() {
+    awaiting = true;
+    if (owned.get() && !stopping) {
+      LockSupport.parkNanos(this, LINGER_NANOS);
+    }
+    awaiting = false;
   }
 
   /** Moves everything; owner only. */
@@ -262,6 +275,8 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     owned.set(false);
     if (more) {
       wake();
+    } else if (awaiting) {
+      LockSupport.unpark(thread);
     }
   }
 
@@ -394,7 +409,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   public void wake() {
     wanted = true;
     epoll.wakeUp();
-    if (lingering) {
+    if (lingering || awaiting) {
       LockSupport.unpark(thread);
     }
   }

@@ -31,6 +31,7 @@ import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.text.Quoted;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
@@ -180,7 +181,7 @@ public final class WorkerEngine implements Engine {
     List<Rail> rails = transports.stream().flatMap(transport -> transport.rails().stream()).toList();
     for (String name : wanted) {
       if (rails.stream().noneMatch(rail -> isNamed(rail, name))) {
-        throw new EngineException("unknown rail '%s': there are %s".formatted(name, rails));
+        throw new EngineException("unknown rail %s: there are %s".formatted(Quoted.of(name), rails));
       }
     }
   }
@@ -503,7 +504,8 @@ public final class WorkerEngine implements Engine {
       return;
     }
     List<OutboundLink> leaving = List.copyOf(outbound.values());
-    leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here"));
+    leaving.forEach(link -> link.beginClose(CloseKind.AGENT, "agent " + config.name() + " was closed here",
+        "its agent is closed"));
     List<String> ending = List.copyOf(inbound.keySet());
     CountDownLatch ended = new CountDownLatch(ending.size());
     for (String initiator : ending) {

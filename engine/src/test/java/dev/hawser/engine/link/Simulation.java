@@ -175,7 +175,7 @@ final class Simulation implements LandingObserver {
 
   private void closeLink() {
     world.note("environment: the initiator closes its link");
-    initiator.link.beginClose(CloseKind.SESSION, "closed by the user");
+    initiator.link.beginClose(CloseKind.SESSION, "closed by the user", "closed by the user there");
   }
 
   private void crashTarget() {

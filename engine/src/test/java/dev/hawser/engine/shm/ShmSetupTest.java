@@ -28,6 +28,7 @@ import dev.hawser.memory.Access;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.ffi.Errno;
+import dev.hawser.memory.ffi.PageMappings;
 import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -326,8 +327,9 @@ class ShmSetupTest {
   void memoryThatIsGoneFailsThePathWithTheReason() {
     try (PathRig rig = new PathRig()) {
       Region here = PathRig.mapped(rig.here, 8192, Access.LOCAL);
-      // Registered by address, and not mapped at all: its owner broke the promise.
-      Region gone = rig.there.register(0x10000, 8192, Access.REMOTE_READ_WRITE);
+      // Pages that nobody may touch stand for those that were freed: nothing else comes to lie there.
+      long freed = PageMappings.map(8192, 0, PageMappings.MAP_PRIVATE | PageMappings.MAP_ANONYMOUS, -1, 0);
+      Region gone = rig.there.register(freed, 8192, Access.REMOTE_READ_WRITE);
       rig.post(1, Op.WRITE, PathRig.plan(here, 0, gone, 0, 8192));
       rig.pump();
       assertThat(rig.atInitiator.faults).hasSize(1);

@@ -65,17 +65,14 @@ class FlowLogTest {
 
   @Test
   void aLineIsOneObject() {
-    StringBuilder line = new StringBuilder();
-    FlowLog.append(line, 1_700_000_000_000L, "prefill", REPORT);
-
-    assertThat(line.toString())
+    assertThat(FlowLog.line(1_700_000_000_000L, "prefill", REPORT))
         .isEqualTo(
             "{\"at\":1700000000000,\"agent\":\"prefill\",\"peer\":\"decode\",\"rail\":\"tcp:10.0.0.1\","
                 + "\"remote_rail\":\"10.0.0.2\",\"path\":3,\"up\":true,\"bytes\":1048576,\"in_flight\":4096,"
                 + "\"since_progress_us\":2000,"
                 + "\"last_8\":{\"completions\":8,\"bytes_per_s\":8000000,\"mean_us\":3,\"max_us\":9},"
                 + "\"last_ms\":{\"completions\":0,\"bytes_per_s\":0,\"mean_us\":0,\"max_us\":0},"
-                + "\"anomalies\":[\"back_pressure\",\"slow_rail\"],\"fault\":\"RESET: \\\"gone\\\"\\n\"}\n");
+                + "\"anomalies\":[\"back_pressure\",\"slow_rail\"],\"fault\":\"RESET: \\\"gone\\\"\\u000a\"}");
   }
 
   @Test
@@ -97,6 +94,21 @@ class FlowLogTest {
   void aFullDiskCostsOneWarning() throws InterruptedException {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full), "there is no /dev/full here");
+
+    assertThat(warnings(full)).singleElement().asString().contains("/dev/full (No space left on device)");
+  }
+
+  @Test
+  void aFolderThatWentAwayIsToldWithoutJavasWords() throws InterruptedException {
+    Path lost = folder.resolve("gone").resolve("flows");
+
+    assertThat(warnings(lost)).singleElement().asString()
+        .contains(lost + " (its folder is not there)")
+        .contains("HAWSER_TELEMETRY")
+        .doesNotContain("Exception");
+  }
+
+  private static List<String> warnings(Path file) throws InterruptedException {
     List<String> warnings = new CopyOnWriteArrayList<>();
     Handler handler =
         new Handler() {
@@ -115,11 +127,10 @@ class FlowLogTest {
     logger.addHandler(handler);
     try {
       Asked asked = new Asked(10);
-      FlowLog log = FlowLog.start(full, "a", Duration.ofMillis(1), 1 << 20, asked, () -> 7);
+      FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 1 << 20, asked, () -> 7);
       asked.await();
       log.close();
-
-      assertThat(warnings).singleElement().asString().contains("/dev/full", "No space left on device");
+      return warnings;
     } finally {
       logger.removeHandler(handler);
     }

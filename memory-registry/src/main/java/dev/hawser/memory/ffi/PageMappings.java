@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 /**
  * The process's page table as Linux lets it be changed. Addresses are raw; unmapping what is in use ends the process.
  *
- * <p>Source: mmap(2), madvise(2), mlock(2). Thread-safe.
+ * <p>Source: mmap(2), madvise(2), mlock(2), msync(2). Thread-safe.
  */
 public final class PageMappings {
   public static final int PROT_READ = 0x1;
@@ -25,6 +25,7 @@ public final class PageMappings {
   public static final int MADV_HUGEPAGE = 14;
   public static final int MADV_POPULATE_WRITE = 23;
 
+  private static final int MS_ASYNC = 1; // does nothing but look whether the pages are there
   private static final long MAP_FAILED = -1;
   private static final int PAGE_BYTES = queryPageBytes();
 
@@ -130,6 +131,21 @@ public final class PageMappings {
     if (rc < 0) {
       throw failed("munlock", address, bytes, errno);
     }
+  }
+
+  /** Whether the page of an address is mapped, readable or not. Touches nothing. */
+  public static boolean isMapped(long address) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    try {
+      rc = (int) PosixBindings.Mappings.MSYNC.invokeExact(errno, address & -PAGE_BYTES, (long) PAGE_BYTES, MS_ASYNC);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (rc < 0 && Errno.of(errno) != Errno.ENOMEM) {
+      throw failed("msync", address, PAGE_BYTES, errno);
+    }
+    return rc == 0;
   }
 
   private static NativeCallException failed(String call, long address, long bytes, MemorySegment errno) {

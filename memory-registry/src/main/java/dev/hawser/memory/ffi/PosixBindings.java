@@ -54,6 +54,9 @@ final class PosixBindings {
     // int madvise(void *addr, size_t length, int advice);
     static final MethodHandle MADVISE =
         C.functionWithErrno("madvise", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+    // int msync(void *addr, size_t length, int flags);
+    static final MethodHandle MSYNC =
+        C.functionWithErrno("msync", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
     // int mlock(const void *addr, size_t len);
     static final MethodHandle MLOCK =
         C.functionWithErrno("mlock", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));

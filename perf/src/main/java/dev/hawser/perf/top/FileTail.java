@@ -58,7 +58,15 @@ public final class FileTail {
           from = end + 1;
         }
         rest = text.substring(from);
+        if (rest.length() > FIRST_BYTES) {
+          rest = rest.substring(0, FIRST_BYTES); // no line of ours is so long
+        }
       }
     }
+  }
+
+  /** Whether the line that has not ended yet begins as no line of an agent does. */
+  public boolean holdsForeignBytes() {
+    return !rest.isEmpty() && rest.charAt(0) != '{';
   }
 }

@@ -10,6 +10,7 @@ import java.util.Comparator;
 import java.util.Deque;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -51,12 +52,18 @@ public final class FlowTable {
   private final Map<Id, Row> rows = new TreeMap<>(Id.ORDER);
   private long latest;
 
-  /** Takes a line of an agent's file; others are passed over. */
-  public void add(String line) {
-    FlowLine.parse(line).ifPresent(flow -> {
+  /**
+   * Takes a line of an agent's file.
+   *
+   * @return false for any other, which is passed over
+   */
+  public boolean add(String line) {
+    Optional<FlowLine> parsed = FlowLine.parse(line);
+    parsed.ifPresent(flow -> {
       rows.computeIfAbsent(new Id(flow.agent(), flow.peer(), flow.rail(), flow.path()), _ -> new Row()).add(flow);
       latest = Math.max(latest, flow.atMillis());
     });
+    return parsed.isPresent();
   }
 
   /** The table, each line ended by a line feed. */

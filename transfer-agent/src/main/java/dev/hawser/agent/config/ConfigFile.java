@@ -5,6 +5,7 @@
 
 package dev.hawser.agent.config;
 
+import dev.hawser.engine.text.Quoted;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -50,13 +51,13 @@ final class ConfigFile {
     int equals = line.indexOf('=');
     if (equals <= 0) {
       throw new ConfigException(where,
-          where + ": '" + line + "' is no setting; write key = value, or # before a comment");
+          where + ": " + Quoted.of(line) + " is no setting; write key = value, or # before a comment");
     }
     String key = line.substring(0, equals).strip();
     Setting setting = byKey(key);
     if (setting == null) {
       String nearest = Spelling.nearest(key, keys());
-      throw new ConfigException(key, where + ": there is no setting '" + key + "'"
+      throw new ConfigException(key, where + ": there is no setting " + Quoted.of(key)
           + (nearest == null ? "; 'hawser config' lists them" : "; did you mean '" + nearest + "'?"));
     }
     if (lines.put(setting,

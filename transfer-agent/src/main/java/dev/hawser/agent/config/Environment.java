@@ -18,7 +18,10 @@ final class Environment {
   static final String CONFIG = "HAWSER_CONFIG";
 
   /** Variables of ours that are no settings of an agent: the file, and what the launcher reads. */
-  private static final List<String> OTHERS = List.of(CONFIG, "HAWSER_JAVA_HOME", "HAWSER_JAVA_OPTS");
+  private static final List<String> OTHERS = List.of(CONFIG, "HAWSER_AOT", "HAWSER_JAVA_HOME", "HAWSER_JAVA_OPTS");
+
+  /** What the Python package and the scripts of the labs read; they judge their names themselves. */
+  private static final List<String> OTHERS_BEGIN = List.of("HAWSER_PYTHON_", "HAWSER_LAB_");
 
   /** What Kubernetes (and Docker links) inject for a service whose name begins with "hawser". */
   private static final String SERVICE_HOST_OR_PORT = "HAWSER(_[A-Z0-9]+)*_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)";
@@ -60,7 +63,7 @@ final class Environment {
         return true;
       }
     }
-    return OTHERS.contains(name) || TransportVariables.isOne(name);
+    return OTHERS.contains(name) || OTHERS_BEGIN.stream().anyMatch(name::startsWith) || TransportVariables.isOne(name);
   }
 
   private static List<String> names() {

@@ -5,6 +5,7 @@
 
 package dev.hawser.agent.config;
 
+import dev.hawser.engine.text.Quoted;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -41,7 +42,7 @@ final class ListenAddresses {
       resolved.add(host.concat(suffix));
     } else if (host.indexOf(':') >= 0) {
       if (!isV6(host)) {
-        throw Values.wrong(setting, origin, item, "'" + host + "' is no IPv6 address; write [v6 address]:port");
+        throw Values.wrong(setting, origin, item, Quoted.of(host) + " is no IPv6 address; write [v6 address]:port");
       }
       resolved.add("[" + host + "]" + suffix);
     } else if (host.equals("localhost")) {

@@ -8,6 +8,7 @@ package dev.hawser.agent.config;
 import dev.hawser.engine.TlsConfig;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumMap;
@@ -64,7 +65,7 @@ final class Resolver {
         duration(Setting.DRAIN_TIME, Duration.ZERO, Duration.ofSeconds(10)),
         integer(Setting.NOTIFICATION_CREDITS, 1, 1 << 20),
         duration(Setting.TRANSFER_TIMEOUT, MILLI, Duration.ofDays(1)),
-        text(Setting.TELEMETRY), duration(Setting.TELEMETRY_INTERVAL, Duration.ofMillis(10), HOUR), secret, tls(),
+        telemetry(), duration(Setting.TELEMETRY_INTERVAL, Duration.ofMillis(10), HOUR), secret, tls(),
         strict,
         List.copyOf(entries.values()), warnings);
   }
@@ -156,7 +157,7 @@ final class Resolver {
 
   private static Secret readSecret(HawserConfig.Entry entry) {
     try {
-      Path path = Path.of(entry.value());
+      Path path = pathOf(entry);
       if (Files.size(path) > MAX_SECRET_BYTES) {
         throw Values.wrong(entry.setting(), entry.origin(), entry.value(), "a secret has at most 4096 bytes");
       }
@@ -194,11 +195,42 @@ final class Resolver {
     if (entry.value().isEmpty()) {
       return null;
     }
-    Path path = Path.of(entry.value());
+    Path path = pathOf(entry);
     if (!Files.isReadable(path)) {
       throw Values.wrong(setting, entry.origin(), entry.value(), "there is no such file, or it cannot be read");
     }
     return path;
+  }
+
+  /** A place that nothing can be written to is a mistake of the one who named it, and not worth a warning in each process. */
+  private String telemetry() {
+    HawserConfig.Entry entry = entry(Setting.TELEMETRY);
+    if (entry.value().isEmpty()) {
+      return "";
+    }
+    Path file = pathOf(entry);
+    Path folder = file.toAbsolutePath().getParent();
+    String cure;
+    if (folder == null || Files.isDirectory(file)) {
+      cure = "it is a folder; name a file";
+    } else if (!Files.exists(folder)) {
+      cure = "make the folder " + folder + " first";
+    } else if (!Files.isDirectory(folder)) {
+      cure = folder + " is no folder; name a file in one";
+    } else if (!Files.isWritable(Files.exists(file) ? file : folder)) {
+      cure = "it cannot be written to; allow that, or name another file";
+    } else {
+      return entry.value();
+    }
+    throw Values.wrong(Setting.TELEMETRY, entry.origin(), entry.value(), cure);
+  }
+
+  private static Path pathOf(HawserConfig.Entry entry) {
+    try {
+      return Path.of(entry.value());
+    } catch (InvalidPathException e) {
+      throw Values.wrong(entry.setting(), entry.origin(), entry.value(), "it is no path: " + e.getReason());
+    }
   }
 
   private HawserConfig.Entry entry(Setting setting) {

@@ -6,6 +6,7 @@
 package dev.hawser.agent.config;
 
 import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.text.Quoted;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
@@ -62,7 +63,8 @@ final class TransportVariables {
       if (!SETTINGS.containsValue(name)) {
         String nearest = Spelling.nearest(name, List.copyOf(SETTINGS.values()));
         throw new ConfigException(Setting.TRANSPORT_SETTINGS.key(),
-            Setting.TRANSPORT_SETTINGS.key() + ": there is no setting '" + name + "' (from " + listOrigin + "); "
+            Setting.TRANSPORT_SETTINGS.key() + ": there is no setting " + Quoted.of(name) + " (from " + listOrigin
+                + "); "
                 + (nearest == null
                     ? "there are " + String.join(", ", SETTINGS.values())
                     : "did you mean '" + nearest + "'?"));

@@ -5,6 +5,7 @@
 
 package dev.hawser.agent.config;
 
+import dev.hawser.engine.text.Quoted;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.time.Duration;
@@ -66,7 +67,7 @@ final class Values {
       }
       String key = item.substring(0, equals).strip();
       if (pairs.put(key, item.substring(equals + 1).strip()) != null) {
-        throw wrong(setting, origin, item, "the key '" + key + "' is there twice; keep one");
+        throw wrong(setting, origin, item, "the key " + Quoted.of(key) + " is there twice; keep one");
       }
     }
     return pairs;
@@ -138,7 +139,7 @@ final class Values {
   }
 
   static ConfigException wrong(Setting setting, Origin origin, String value, String cure) {
-    String shown = setting.kind() == Setting.Kind.SECRET ? "(hidden)" : "'" + value + "'";
+    String shown = setting.kind() == Setting.Kind.SECRET ? "(hidden)" : Quoted.of(value);
     return new ConfigException(setting.key(),
         setting.key() + ": " + shown + " is wrong (from " + origin + "); " + cure + "; meaning: " + setting.meaning());
   }

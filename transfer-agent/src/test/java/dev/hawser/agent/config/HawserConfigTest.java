@@ -163,6 +163,28 @@ class HawserConfigTest {
   }
 
   @Test
+  void leavesAloneWhatTheOtherProgramsOfOursRead() {
+    HawserConfig config = of("HAWSER_PYTHON_JARS", "/jars", "HAWSER_LAB_KERNEL", "6.1", "HAWSER_AOT", "off",
+        "HAWSER_JAVA_OPTS", "-Xmx1g", "HAWSER_STRICT", "true");
+
+    assertThat(config.warnings()).isEmpty();
+  }
+
+  @Test
+  void refusesATelemetryFileThatCannotBeWritten() throws IOException {
+    assertThatThrownBy(() -> of("HAWSER_TELEMETRY", directory.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("it is a folder; name a file");
+    assertThatThrownBy(() -> of("HAWSER_TELEMETRY", directory.resolve("no/flows").toString()))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("make the folder " + directory.resolve("no"));
+    Path file = Files.writeString(directory.resolve("file"), "");
+    assertThatThrownBy(() -> of("HAWSER_TELEMETRY", file.resolve("flows").toString()))
+        .isInstanceOf(ConfigException.class).hasMessageContaining("is no folder");
+    Path flows = directory.resolve("flows");
+    assertThat(of("HAWSER_TELEMETRY", flows.toString()).telemetry()).isEqualTo(flows.toString());
+    assertThat(flows).as("the agent writes it").doesNotExist();
+  }
+
+  @Test
   void readsEachTransportSettingFromItsOwnVariable() {
     HawserConfig config = of("HAWSER_VERBS_GID_INDEX", "3", "HAWSER_TCP_SEND_BUFFER", "65536",
         "HAWSER_TRANSPORT_SETTINGS", "verbs.gid-index=1,verbs.mtu=1024");

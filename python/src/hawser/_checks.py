@@ -1,0 +1,137 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What callers give, looked at before the C ABI does: there a number has 64 bits, and a text ends at its first NUL."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+import time
+from typing import Any, Callable, Iterable, Sequence, TypeVar
+
+from . import errors
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""What a signed number of 64 bits can be."""
+
+MOST_ADDRESS = (1 << 64) - 1
+SLICE = 0.1
+"""Waits are cut into slices of this many seconds, so that Ctrl-C is heard."""
+_FOREVER = 86_400.0
+_TIME_TOLD = re.compile(r"(?<=after )(PT[0-9.HMS]+|\d+ ms)|(?<=within )PT[0-9.HMS]+|\d+ ms(?= after)")
+
+
+def integer(what: str, value: Any, least: int = LEAST, most: int = MOST) -> int:
+    """An integer, also numpy's, within bounds.
+
+    Raises:
+        InvalidArgument: if it is none, or beyond them.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise errors.InvalidArgument(f"{what}: {value!r} is no integer") from None
+    if not least <= number <= most:
+        if (least, most) == (LEAST, MOST):
+            raise errors.InvalidArgument(f"{what}: {number} is no integer of 64 bits")
+        raise errors.InvalidArgument(f"{what}: {number} is not within {least} and {most}")
+    return number
+
+
+def integers(what: str, values: Iterable[Any]) -> tuple[int, ...]:
+    """Signed integers of 64 bits."""
+    try:
+        given = tuple(values)
+    except TypeError:
+        raise errors.InvalidArgument(f"{what}: {values!r} is no sequence of integers") from None
+    return tuple(integer(f"{what}[{i}]", value) for i, value in enumerate(given))
+
+
+def instance(what: str, value: Any, kind: type[_T], advice: str) -> _T:
+    """Something of a class.
+
+    Raises:
+        InvalidArgument: if it is not; with the advice.
+    """
+    if not isinstance(value, kind):
+        raise errors.InvalidArgument(f"{what}: {type(value).__name__} is no {kind.__name__}; {advice}")
+    return value
+
+
+def content(what: str, value: Any) -> bytes:
+    """Bytes, of whatever has a buffer.
+
+    Raises:
+        InvalidArgument: if it has none.
+    """
+    if isinstance(value, bytes):
+        return value
+    try:
+        return memoryview(value).tobytes()
+    except TypeError:
+        raise errors.InvalidArgument(f"{what}: {type(value).__name__} has no bytes; give a bytes object") from None
+
+
+def text(what: str, value: Any) -> bytes:
+    """A text for the C ABI, where it ends at its first NUL."""
+    if not isinstance(value, str) or "\0" in value:
+        raise errors.InvalidArgument(f"{what}: {value!r} is no text without NUL; give a str")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as e:
+        raise errors.InvalidArgument(f"{what}: {value!r} cannot be written as UTF-8 ({e.reason})") from None
+
+
+def seconds(timeout: float) -> float:
+    """A time to wait, which may be infinite."""
+    try:
+        value = timeout + 0.0
+    except TypeError:
+        value = math.nan
+    if math.isnan(value):
+        raise errors.InvalidArgument(f"timeout: {timeout!r} is no time; give seconds, math.inf for very long")
+    return value
+
+
+def nanos(timeout: float) -> int:
+    """The same in nanoseconds, at least 0 and at most 146 years."""
+    return int(max(0.0, min(seconds(timeout) * 1e9, float(1 << 62))))
+
+
+def deadline(timeout: float) -> float:
+    """When such a time is over, by time.monotonic()."""
+    return time.monotonic() + min(seconds(timeout), _FOREVER)
+
+
+def in_slices(
+    wait: Callable[[int], _R],
+    timeout: float,
+    over: Sequence[type[errors.HawserError]] = (errors.WaitTimeout,),
+    slice_seconds: float = SLICE,
+) -> _R:
+    """Calls wait(nanoseconds) in slices short enough for Ctrl-C.
+
+    Args:
+        wait: may be called again after it raised because its time was over.
+        timeout: seconds altogether.
+        over: what it raises then. What comes before its time was over is an error of its own, and passed on.
+        slice_seconds: the longest that it is called for.
+    """
+    end = deadline(timeout)
+    while True:
+        began = time.monotonic()
+        left = end - began
+        part = max(0.0, min(left, slice_seconds))
+        try:
+            return wait(nanos(part))
+        except tuple(over) as e:
+            if time.monotonic() - began < part:
+                raise
+            if left <= slice_seconds:
+                # It knows of its slice only.
+                raise type(e)(_TIME_TOLD.sub(f"{timeout:g} s", str(e), count=1)) from None
