@@ -587,11 +587,7 @@ public final class OutboundLink implements Link {
     int work = 0;
     if (state == State.CONNECTING || state == State.UP) {
       work += openPaths();
-      for (Path p : paths) {
-        if (p.current == null && !p.opening) {
-          next = earlier(next, p.reopenAt);
-        }
-      }
+      next = nextOpening(next);
     }
     if (now - nextHeartbeat >= 0) {
       nextHeartbeat = now + settings.heartbeatNanos();
@@ -731,20 +727,49 @@ public final class OutboundLink implements Link {
   }
 
   private int openPaths() {
+    if (session == 0) {
+      Path first = mustNotAskForSession() ? null : mostHopeful();
+      if (first == null) {
+        return 0;
+      }
+      open(first);
+      return 1;
+    }
     int begun = 0;
     for (int i = 0; i < paths.size(); i++) {
       Path p = paths.get(i);
-      if (p.current != null || p.opening || now - p.reopenAt < 0) {
-        continue;
+      if (mayOpen(p)) {
+        open(p);
+        begun++;
       }
-      if (session == 0 && mustNotAskForSession()) {
-        p.reopenAt = now + settings.reopenMinNanos();
-        continue;
-      }
-      open(p);
-      begun++;
     }
     return begun;
+  }
+
+  private boolean mayOpen(Path p) {
+    return p.current == null && !p.opening && now - p.reopenAt >= 0;
+  }
+
+  /** Of the paths that may open the one that failed least: a dead rail that fails slowly must not keep the others from their turn. */
+  private @Nullable Path mostHopeful() {
+    Path best = null;
+    for (Path p : paths) {
+      if (mayOpen(p) && (best == null || p.failures < best.failures)) {
+        best = p;
+      }
+    }
+    return best;
+  }
+
+  private long nextOpening(long latest) {
+    long soonest = session == 0 && mustNotAskForSession() ? now + settings.reopenMinNanos() : now;
+    long next = latest;
+    for (Path p : paths) {
+      if (p.current == null && !p.opening) {
+        next = earlier(next, soonest - p.reopenAt < 0 ? p.reopenAt : soonest);
+      }
+    }
+    return next;
   }
 
   /**
@@ -859,7 +884,12 @@ public final class OutboundLink implements Link {
     live.add(g);
     upCount++;
     p.current = g;
-    p.everUp = true;
+    if (!p.everUp) {
+      p.everUp = true;
+      synchronized (unused) {
+        unused.remove(p.tier.transport());
+      }
+    }
     everUp = true;
     lastHeard = now;
     lostReported = false;
@@ -921,7 +951,7 @@ public final class OutboundLink implements Link {
   private void downgrade(Path p, String why) {
     boolean said;
     synchronized (unused) {
-      said = why.equals(unused.put(p.tier.transport(), why));
+      said = unused.put(p.tier.transport(), why) != null;
     }
     if (!said) {
       host.log(

@@ -1,0 +1,134 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.hawser.engine.Link;
+import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.bootstrap.Hello;
+import dev.hawser.engine.bootstrap.OpenResult;
+import dev.hawser.engine.bootstrap.PathOpener;
+import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.engine.testkit.IdleConnection;
+import dev.hawser.engine.testkit.SoleOwner;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Who asks for the session, where one of two rails is dead and takes long to say so. */
+class OutboundLinkOpeningTest {
+  /** As long as the resolution of a neighbour that does not answer; longer than the longest pause between attempts. */
+  private static final long UNTIL_IT_FAILS = 2_000_000_000L;
+
+  private static final long TICK = 5_000_000;
+
+  private final Host host = new Host();
+  private final OutboundLink link =
+      new OutboundLink(host, LinkSettings.defaults(), "here", 3,
+          new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
+          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1), new byte[0],
+              List.of(route("dead"), route("alive")), 2)),
+          Map.of());
+
+  private static Reachability.Route route(String rail) {
+    return new Reachability.Route(new Rail("sim", rail, 0, 0), rail);
+  }
+
+  /** Two paths of the dead rail come first; if they took turns, each a new session, nobody else would ever ask. */
+  @Test
+  void aDeadRailIsNotAskedAgainBeforeTheOthersWere() {
+    assertThat(UNTIL_IT_FAILS).isGreaterThan(LinkSettings.defaults().reopenMaxNanos());
+
+    runUntilUpOr(4 * UNTIL_IT_FAILS);
+
+    assertThat(link.state()).isEqualTo(Link.State.UP);
+    assertThat(host.sessionsAskedFor).as("one by each path of the dead rail, one by the other rail").isEqualTo(3);
+  }
+
+  @Test
+  void aRailThatStaysDeadIsTriedAgainAndWarnedOfOnce() {
+    host.allDead = true;
+
+    runUntilUpOr(40 * UNTIL_IT_FAILS);
+
+    assertThat(host.attempts).as("attempts, one at a time").isBetween(35, 41);
+    assertThat(host.warnings).hasSize(1).first().asString().contains("sim to there does not come up", "no answer");
+    assertThat(link.unused()).containsOnlyKeys("sim");
+
+    host.allDead = false;
+    runUntilUpOr(host.now + 4 * UNTIL_IT_FAILS);
+
+    assertThat(link.state()).isEqualTo(Link.State.UP);
+    assertThat(link.unused()).as("it is used now").isEmpty();
+  }
+
+  private void runUntilUpOr(long time) {
+    while (link.state() != Link.State.UP && host.now < time) {
+      host.now += TICK;
+      host.failWhatIsOver();
+      link.doWork();
+    }
+  }
+
+  private static final class Host extends SoleOwner {
+    long now = 1;
+    boolean allDead;
+    int attempts;
+    int sessionsAskedFor;
+    final List<String> warnings = new ArrayList<>();
+    private final List<Runnable> failing = new ArrayList<>();
+    private final List<Long> failingAt = new ArrayList<>();
+
+    void failWhatIsOver() {
+      while (!failing.isEmpty() && failingAt.getFirst() <= now) {
+        failingAt.removeFirst();
+        failing.removeFirst().run();
+      }
+    }
+
+    @Override
+    public long nanoTime() {
+      return now;
+    }
+
+    @Override
+    public long random(long bound) {
+      return 0;
+    }
+
+    @Override
+    public void log(Level level, String line) {
+      if (level == Level.WARNING) {
+        warnings.add(line);
+      }
+    }
+
+    @Override
+    public PathOpener opener() {
+      return (request, callback) -> {
+        Hello hello = request.hello();
+        attempts++;
+        sessionsAskedFor += hello.session() == 0 ? 1 : 0;
+        if (allDead || request.rail().name().equals("dead")) {
+          failing.add(() -> callback.accept(new OpenResult.Failed(
+              new PathFault(PathFault.Kind.UNREACHABLE, "no answer to queue pair " + attempts))));
+          failingAt.add(now + UNTIL_IT_FAILS);
+        } else {
+          int session = hello.session() == 0 ? sessionsAskedFor : hello.session();
+          callback.accept(
+              new OpenResult.Opened(new IdleConnection(hello.key()) {}, new Welcome(7, session, 3000, 1024)));
+        }
+      };
+    }
+  }
+}
