@@ -212,6 +212,22 @@ count_lost() { # packets that netem has dropped, and those that it has let throu
   echo "lost $lost of $((lost + sent))" >&7
 }
 
+# An emulated cable may stand still for good though nobody pulled it: the host is told, so that nobody looks elsewhere.
+watch_for_standstill() {
+  local rail
+  local -a silent=(0 0)
+  while sleep 10; do
+    for rail in 0 1; do
+      if [ "$(</sys/class/net/"${rails[rail]}"/operstate)" = down ] \
+        || busybox ping -q -c 1 -W 10 "10.77.$rail.2" >/dev/null 2>&1; then
+        silent[rail]=0
+      elif [ $((silent[rail] += 1)) -eq 3 ]; then
+        echo "still $rail" >&7
+      fi
+    done
+  done
+}
+
 listens() { # [PORT]: is there a TCP socket that listens, there or anywhere?
   local wanted=.. hex
   if [ -n "${1:-}" ]; then
@@ -236,6 +252,7 @@ run_command() { # FILE: its output goes through pipes of its own, so that it may
   echo started >&7
   if [ "$role" != target ]; then
     hear_command &
+    [ "$role" = one ] || watch_for_standstill &
     # shellcheck disable=SC2086 # lists
     cables down $link_down
     # shellcheck disable=SC2086

@@ -293,6 +293,9 @@ hear() { # NAME FD PID DEADLINE WORD...: waits for a line that begins with one o
           printf 'rdma lab: %s\n' "$line" >&2
           ;;
         pull*) pull "${line#pull }" ;;
+        still*)
+          printf 'rdma lab: rail %s stands still: no ping comes through, though its cable is in\n' "${line#still }" >&2
+          ;;
         lost*)
           packets=${line#lost }
           printf 'rdma lab: lost %s packets\n' "$packets" >&2

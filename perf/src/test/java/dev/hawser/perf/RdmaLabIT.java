@@ -32,6 +32,10 @@ class RdmaLabIT {
   private static final Path LAB = HOME.resolve("perf/labs/rdma/run.sh");
 
   private static final int LAB_FAILED = 125;
+
+  /** What the lab says of a rail between two guests through which not even a ping comes any more: QEMU's, on a busy machine. */
+  private static final String STANDS_STILL = " stands still: ";
+
   private static final String PASSED = "[1-9][0-9]* passed, 0 failed, 0 skipped";
 
   /** Memory of the guest in which the whole suite runs: one of its cases registers, and hence locks, 5 GiB. */
@@ -101,7 +105,7 @@ class RdmaLabIT {
   }
 
   @Test
-  @Timeout(value = 12, unit = TimeUnit.MINUTES)
+  @Timeout(value = 24, unit = TimeUnit.MINUTES)
   void verbsPassesTheSuiteBetweenTwoGuests() throws Exception {
     needs(2 * 2048 + SPARE_MEBIBYTES);
     String target =
@@ -133,6 +137,10 @@ class RdmaLabIT {
             "dev.hawser.engine.verbs.VerbsLabTest"));
 
     Result result = lab(700, arguments);
+    if (result.code() != 0 && result.output().contains(STANDS_STILL)) {
+      System.err.println(result.output() + "\nThe emulated network broke down, so this says nothing: once more.");
+      result = lab(700, arguments);
+    }
 
     assertThat(result.code()).as(result.output()).isZero();
     assertThat(result.output()).containsPattern(PASSED).contains("cable 0 down", "cable 0 up");
