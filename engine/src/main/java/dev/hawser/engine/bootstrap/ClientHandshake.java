@@ -35,6 +35,7 @@ final class ClientHandshake extends Handshake {
   private final Frame first;
   private final Consumer<Outcome> outcome;
   private boolean authenticated;
+  private long capabilities;
 
   ClientHandshake(BootstrapContext context, FrameChannel channel, Frame first, Consumer<Outcome> outcome) {
     super(context, channel);
@@ -79,6 +80,7 @@ final class ClientHandshake extends Handshake {
     }
     transcript.add(frame);
     authenticated = true;
+    capabilities = challenge.capabilities() & Messages.CAPABILITIES;
     send(Messages.auth(transcript.prove(context.secret(), Transcript.Proof.AUTH, new byte[0])));
   }
 
@@ -107,7 +109,7 @@ final class ClientHandshake extends Handshake {
     }
     HandedStream stream = new HandedStream(channel);
     handOver();
-    outcome.accept(new Outcome.Welcomed(message.welcome(), message.answer(), stream));
+    outcome.accept(new Outcome.Welcomed(message.welcome().withCapabilities(capabilities), message.answer(), stream));
   }
 
   private void identified(Frame frame) throws MalformedFrameException {

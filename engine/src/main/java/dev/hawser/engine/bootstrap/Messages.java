@@ -6,6 +6,7 @@
 package dev.hawser.engine.bootstrap;
 
 import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.wire.Capabilities;
 import java.util.Arrays;
 
 /** The frames' contents: see docs/protocol-bootstrap.md. Arrays in these records are not changed by anyone. */
@@ -15,8 +16,8 @@ final class Messages {
 
   static final int MAX_VERSION = 1;
 
-  /** Optional features that this code has, a bit each; none is defined yet. */
-  static final long CAPABILITIES = 0;
+  /** Optional features that this code has, a bit each. */
+  static final long CAPABILITIES = Capabilities.ALL;
 
   static final int MAX_NAME_BYTES = 255;
   static final int MAX_OFFER_BYTES = 4096;
@@ -174,7 +175,7 @@ final class Messages {
 
     static WelcomeMessage decode(Frame frame) throws MalformedFrameException {
       PayloadReader in = new PayloadReader(frame);
-      Welcome welcome = new Welcome(in.u64("epoch"), in.u32("session"), in.u32("lease"), in.u32("credits"));
+      Welcome welcome = new Welcome(in.u64("epoch"), in.u32("session"), in.u32("lease"), in.u32("credits"), 0);
       WelcomeMessage message =
           new WelcomeMessage(welcome, in.bytes(MAX_OFFER_BYTES, "the transport's answer"), readMac(in));
       in.end();

@@ -37,6 +37,10 @@ final class InboundGeneration implements ConnectionEvents {
   final PathKey key;
   final int session;
   final Connection connection;
+
+  /** By which rail of ours its bytes come. */
+  final String rail;
+
   State state = State.OPEN;
   long lastProgress;
   /** It came after its session was over and told as such: what it still brings counts for nothing. */
@@ -49,10 +53,11 @@ final class InboundGeneration implements ConnectionEvents {
 
   private final InboundLink link;
 
-  InboundGeneration(InboundLink link, PathKey key, int session, Connection connection) {
+  InboundGeneration(InboundLink link, PathKey key, int session, String rail, Connection connection) {
     this.link = link;
     this.key = key;
     this.session = session;
+    this.rail = rail;
     this.connection = connection;
   }
 

@@ -13,6 +13,7 @@ import dev.hawser.engine.bootstrap.Refusal;
 import dev.hawser.engine.bootstrap.Welcome;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.wire.Capabilities;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
@@ -58,6 +59,7 @@ public final class InboundLink {
 
   private final LinkHost host;
   private final LinkSettings settings;
+  private final RailShares shares;
   private final TargetRules rules;
   private final InboundHandler handler;
   private final String initiator;
@@ -98,6 +100,7 @@ public final class InboundLink {
 
   private final MessageWriter writer = new MessageWriter();
   private final MessageReader reader = new MessageReader();
+  private final Map<String, Loan> loans = new HashMap<>();
   private final AtomicInteger unconsumed = new AtomicInteger();
   private final AtomicInteger consumed = new AtomicInteger();
   private int grantBase;
@@ -111,21 +114,24 @@ public final class InboundLink {
   /**
    * The target's side for one initiator; idle until its first HELLO.
    *
+   * @param shares the rails that its initiator shares with others
    * @param before what an earlier link of that name left behind
    */
   public InboundLink(
       LinkHost host,
       LinkSettings settings,
+      RailShares shares,
       InboundHandler handler,
       String initiator,
       long localEpoch,
       DepartedInitiator before) {
-    this(host, settings, TargetRules.PROTOCOL, handler, initiator, localEpoch, before);
+    this(host, settings, shares, TargetRules.PROTOCOL, handler, initiator, localEpoch, before);
   }
 
   InboundLink(
       LinkHost host,
       LinkSettings settings,
+      RailShares shares,
       TargetRules rules,
       InboundHandler handler,
       String initiator,
@@ -137,6 +143,7 @@ public final class InboundLink {
     this.lapseReason = before.reason();
     this.host = host;
     this.settings = settings;
+    this.shares = shares;
     this.rules = rules;
     this.handler = handler;
     this.initiator = initiator;
@@ -397,7 +404,11 @@ public final class InboundLink {
     promised.put(hello.key().packed(), new ArrayList<>(0));
     reply.welcome(
         new Welcome(
-            localEpoch, session, (int) (settings.leaseNanos() / 1_000_000), notificationLimit()));
+            localEpoch,
+            session,
+            (int) (settings.leaseNanos() / 1_000_000),
+            notificationLimit(),
+            Capabilities.ALL));
   }
 
   /** The same incarnation as before this link was made anew: what was delivered to it stays delivered. */
@@ -437,7 +448,8 @@ public final class InboundLink {
 
   private void join(Hello hello, Welcome welcome, Connection connection) {
     InboundGeneration g =
-        new InboundGeneration(this, hello.key(), welcome.session(), connection);
+        new InboundGeneration(
+            this, hello.key(), welcome.session(), hello.transport() + ":" + hello.remoteRail(), connection);
     connection.attach(host.waitSet());
     List<InboundGeneration> asked = keepPromise(hello, welcome);
     if (asked == null || state == State.IDLE || fenced.contains(hello.key().packed())) {
@@ -765,6 +777,7 @@ public final class InboundLink {
         }
       }
       case FENCE -> fence(g, reader.packedKey());
+      case DEMAND -> lend(g);
       case QUERY -> {
         InboundTransfer t =
             reader.ranIn() == session ? entry(reader.transfer()) : window.get(reader.transfer());
@@ -904,6 +917,32 @@ public final class InboundLink {
     if (over != null) {
       grantSaid = limit;
       say(over, writer.credit(session, limit));
+    }
+  }
+
+  /**
+   * Lends bytes under way towards a rail. Said as long as there is a limit, since it holds only while it is renewed, and
+   * once more when there is none any more.
+   */
+  private void lend(InboundGeneration g) {
+    Loan loan = loans.computeIfAbsent(g.rail, rail -> new Loan(shares.in(rail)));
+    long share =
+        loan.shares.report(loan.member, reader.wantedBytes(), reader.mostBytes(), reader.isHeld(), now);
+    boolean limited = share != ByteShares.ALONE;
+    if (limited || loan.limited) {
+      loan.limited = limited;
+      say(g, writer.byteCredit(session, limited ? share : -1));
+    }
+  }
+
+  /** What is lent of one rail. */
+  private static final class Loan {
+    final ByteShares shares;
+    final ByteShares.Member member = new ByteShares.Member();
+    boolean limited;
+
+    Loan(ByteShares shares) {
+      this.shares = shares;
     }
   }
 

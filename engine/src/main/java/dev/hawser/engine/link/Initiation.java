@@ -43,6 +43,7 @@ final class Initiation {
   private final Turns<TransferState> sending = new Turns<>();
 
   private final Turns.Server<TransferState> server = this::serve;
+  private final RouteFlight.Herald herald;
 
   /** Something happened to them. */
   private final ArrayDeque<TransferState> ready = new ArrayDeque<>();
@@ -59,6 +60,10 @@ final class Initiation {
   private final PathTable[] tables;
 
   private final List<List<PathGeneration>> rows = new ArrayList<>();
+
+  /** Where several links share a queue. */
+  private final List<RouteFlight> flights = new ArrayList<>();
+
   private final ChunkPolicy policy;
   private long nextDeadline;
   private boolean haveDeadline;
@@ -68,12 +73,17 @@ final class Initiation {
     this.host = host;
     this.settings = settings;
     this.rules = rules;
+    this.herald = link::demand;
     this.policy = new EarliestPath(settings.minChunkBytes());
     this.tables = new PathTable[tiers];
     for (int i = 0; i < tiers; i++) {
       tables[i] = new PathTable();
       rows.add(new ArrayList<>());
     }
+  }
+
+  void add(RouteFlight flight) {
+    flights.add(flight);
   }
 
   boolean isBusy() {
@@ -232,7 +242,11 @@ final class Initiation {
       return 0;
     }
     survey();
-    return sending.pump(server);
+    int posted = sending.pump(server);
+    for (int i = 0; i < flights.size(); i++) {
+      flights.get(i).report(herald, link.now());
+    }
+    return posted;
   }
 
   private Turns.Outcome serve(TransferState t) {
@@ -269,12 +283,28 @@ final class Initiation {
       return false;
     }
     PathGeneration g = rows.get(tier).get(row);
-    long length = fit(t, position, policy.length(table, row, remaining, largestChunk(g)), g.room());
+    RouteFlight flight = g.path.flight;
+    long left = flight == null ? remaining : flight.left(t.op, remaining);
+    while (left == 0) {
+      table.full(row); // and so are the others of its route, one by one
+      row = policy.choose(table, remaining, host::random);
+      if (row == ChunkPolicy.WAIT) {
+        return false;
+      }
+      g = rows.get(tier).get(row);
+      flight = g.path.flight;
+      left = flight == null ? remaining : flight.left(t.op, remaining);
+    }
+    long wanted = Math.min(left, policy.length(table, row, remaining, largestChunk(g)));
+    long length = fit(t, position, wanted, g.room());
     if (!g.postChunk(t, position, length, link.now())) {
       table.full(row);
       return false;
     }
     table.posted(row, length, g.room() > 0);
+    if (flight != null) {
+      flight.posted(t.op, length);
+    }
     t.outstanding++;
     t.carried.add(g.index);
     if (replay) {
@@ -300,6 +330,9 @@ final class Initiation {
       tables[i].clear();
       rows.get(i).clear();
     }
+    for (int i = 0; i < flights.size(); i++) {
+      flights.get(i).clear();
+    }
     List<PathGeneration> live = link.live();
     for (int i = 0; i < live.size(); i++) {
       PathGeneration g = live.get(i);
@@ -309,6 +342,10 @@ final class Initiation {
             pace.rate(g.bytesInFlight == 0, link.now()), g.bytesInFlight, pace.flight(mostInFlight(g)),
             g.room() > 0);
         rows.get(g.path.tierIndex).add(g);
+        RouteFlight flight = g.path.flight;
+        if (flight != null) {
+          flight.add(g, mostInFlight(g));
+        }
       }
     }
   }
@@ -831,6 +868,7 @@ final class Initiation {
   void newSession(int limit) {
     notificationsSent = 0;
     notificationLimit = limit;
+    flights.forEach(RouteFlight::forgetCredit);
     for (int i = 0; i < active.size(); i++) {
       if (!active.get(i).orphan) {
         active.get(i).session = link.session();

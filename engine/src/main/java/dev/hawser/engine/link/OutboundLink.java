@@ -26,6 +26,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.wire.Capabilities;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageReader;
 import dev.hawser.engine.wire.MessageType;
@@ -73,6 +74,7 @@ public final class OutboundLink implements Link {
 
   private final LinkHost host;
   private final LinkSettings settings;
+  private final RailShares shares;
   private final InitiatorRules rules;
   private final String localName;
   private final long localEpoch;
@@ -125,12 +127,14 @@ public final class OutboundLink implements Link {
   /**
    * Makes a link; its first {@link #doWork} begins to connect.
    *
+   * @param shares the rails that it shares with the engine's other links
    * @param tiers ways to reach the peer, best first; at least one
    * @param unreachable by transport name, why it is none of them
    */
   public OutboundLink(
       LinkHost host,
       LinkSettings settings,
+      RailShares shares,
       String localName,
       long localEpoch,
       PeerDescription peer,
@@ -139,6 +143,7 @@ public final class OutboundLink implements Link {
     this(
         host,
         settings,
+        shares,
         InitiatorRules.PROTOCOL,
         localName,
         localEpoch,
@@ -150,6 +155,7 @@ public final class OutboundLink implements Link {
   OutboundLink(
       LinkHost host,
       LinkSettings settings,
+      RailShares shares,
       InitiatorRules rules,
       String localName,
       long localEpoch,
@@ -161,6 +167,7 @@ public final class OutboundLink implements Link {
     }
     this.host = host;
     this.settings = settings;
+    this.shares = shares;
     this.rules = rules;
     this.localName = localName;
     this.localEpoch = localEpoch;
@@ -718,12 +725,35 @@ public final class OutboundLink implements Link {
   private void openTier() {
     Tier tier = tiers.get(openTiers++);
     for (Reachability.Route route : tier.routes()) {
+      RouteFlight flight = flightOf(tier, route);
       for (int i = 0; i < tier.pathsPerRoute(); i++) {
-        paths.add(new Path(nextPathId++, openTiers - 1, tier, route, now));
+        paths.add(new Path(nextPathId++, openTiers - 1, tier, route, flight, now));
       }
     }
     pathsSeen = List.copyOf(paths);
     nextEvent = now;
+  }
+
+  private @Nullable RouteFlight flightOf(Tier tier, Reachability.Route route) {
+    if (tier.traits().mapped()) {
+      return null; // memory is no queue of others
+    }
+    String rail = route.local().toString();
+    RouteFlight flight = new RouteFlight(
+        shares.out(rail),
+        shares.in(rail),
+        settings.minChunkBytes(),
+        rules.leastUnderWay(settings.minChunkBytes()),
+        now);
+    initiation.add(flight);
+    return flight;
+  }
+
+  /** Tells the target what would be under way towards one of its rails, if it lends bytes. */
+  void demand(@Nullable PathGeneration over, long wanted, long most, boolean held) {
+    if (over != null && over.isUp() && over.lendsBytes) {
+      over.connection.postMessage(0, writer.demand(session, wanted, most, held)); // said again soon
+    }
   }
 
   private int openPaths() {
@@ -782,7 +812,7 @@ public final class OutboundLink implements Link {
 
   private void open(Path p) {
     if (p.nextGeneration > 0xffff) {
-      Path fresh = new Path(nextPathId++, p.tierIndex, p.tier, p.route, now);
+      Path fresh = new Path(nextPathId++, p.tierIndex, p.tier, p.route, p.flight, now);
       paths.set(paths.indexOf(p), fresh);
       pathsSeen = List.copyOf(paths);
       open(fresh);
@@ -876,6 +906,7 @@ public final class OutboundLink implements Link {
     }
     PathGeneration g = new PathGeneration(this, p, hello.key(), newIndex(), session, connection);
     byIndex[g.index] = g;
+    g.lendsBytes = (welcome.capabilities() & Capabilities.BYTE_CREDITS) != 0;
     g.lastProgress = connection.progress();
     g.lastProgressAt = now;
     g.upAt = now;
@@ -1211,6 +1242,12 @@ public final class OutboundLink implements Link {
     }
     switch (type) {
       case HEARTBEAT_ACK, CREDIT -> initiation.credit(reader.notificationLimit());
+      case BYTE_CREDIT -> {
+        RouteFlight flight = g.path.flight;
+        if (flight != null) {
+          flight.lent(reader.byteCredit(), now);
+        }
+      }
       case FENCE_ACK -> fenceAcknowledged(reader.packedKey());
       case STATE -> {
         if (!settlements.state(reader.transfer(), reader.state())) {

@@ -31,17 +31,23 @@ final class Path {
 
   long reopenAt;
 
-  final PathPace pace = new PathPace();
+  final PathPace pace;
+
+  /** What is under way on its route; null where the initiator's own processor moves the bytes. */
+  final @Nullable RouteFlight flight;
+
   final FlowRecorder flow = new FlowRecorder();
 
   /** What {@link FlowWatch} found. */
   volatile int anomalies;
 
-  Path(int id, int tierIndex, Tier tier, Reachability.Route route, long now) {
+  Path(int id, int tierIndex, Tier tier, Reachability.Route route, @Nullable RouteFlight flight, long now) {
     this.id = id;
     this.tierIndex = tierIndex;
     this.tier = tier;
     this.route = route;
+    this.flight = flight;
+    this.pace = new PathPace(flight != null);
     this.reopenAt = now;
   }
 

@@ -62,6 +62,12 @@ final class PathGeneration implements ConnectionEvents {
   long upAt;
   long bytesInFlight;
 
+  /** Those of them that come to us. */
+  long readBytesInFlight;
+
+  /** Whether the target lends bytes under way. */
+  boolean lendsBytes;
+
   /** What the connection's signs of life counted when they were last looked at, and how often there were none since. */
   long signs;
 
@@ -144,6 +150,7 @@ final class PathGeneration implements ConnectionEvents {
     slotPosted[slot] = now;
     path.pace.posted(length, bytesInFlight == 0, now);
     bytesInFlight += length;
+    readBytesInFlight += transfer.op == DataRequest.Op.READ ? length : 0;
     return true;
   }
 
@@ -216,6 +223,7 @@ final class PathGeneration implements ConnectionEvents {
   void becomeDead() {
     state = State.DEAD;
     bytesInFlight = 0;
+    readBytesInFlight = 0;
     for (int slot = 0; slot < SLOTS; slot++) {
       TransferState transfer = slotTransfer[slot];
       if (transfer == null) {
@@ -308,6 +316,7 @@ final class PathGeneration implements ConnectionEvents {
     }
     release(slot);
     bytesInFlight -= length;
+    readBytesInFlight -= transfer.op == DataRequest.Op.READ ? length : 0;
     transfer.outstanding--;
     if (status == WorkStatus.SUCCESS) {
       transfer.acknowledged(length);

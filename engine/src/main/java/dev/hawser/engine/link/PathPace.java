@@ -18,6 +18,9 @@ final class PathPace {
   /** What is under way may take so long, besides twice the way there and back. */
   private static final long QUEUE_NANOS = 20_000_000;
 
+  /** The same where several share a queue, which is not ours alone to fill. */
+  private static final long SHARED_QUEUE_NANOS = 10_000_000;
+
   /** A sample takes at least so long, and so many chunks. */
   private static final long SAMPLE_NANOS = 2_000_000;
 
@@ -32,12 +35,16 @@ final class PathPace {
 
   private static final double BELIEVED_SLOWER_NANOS = 5_000_000;
 
-  /** The least time is forgotten by that much with each sample, since ways change. */
-  private static final double FORGET = 1.01;
+  /** In that time the least time is forgotten, since ways change; sooner, and a queue of ours would pass for the way. */
+  private static final double FORGOTTEN_NANOS = 10e9;
 
   /** A small chunk that takes so many times what its bytes and the way need has waited behind others. */
   private static final double WAITED = 10;
 
+  /** So much may be under way where others may be, until there is something to measure. */
+  private static final long FIRST_FLIGHT = 2 << 20;
+
+  private final long firstFlight;
   private double rate = FIRST_RATE;
   private int waits;
   private boolean measured;
@@ -48,6 +55,15 @@ final class PathPace {
 
   /** The largest chunk since the path was idle. */
   private long largest;
+
+  /**
+   * Nothing measured yet.
+   *
+   * @param shared whether what is under way waits in queues of others
+   */
+  PathPace(boolean shared) {
+    firstFlight = shared ? FIRST_FLIGHT : Long.MAX_VALUE;
+  }
 
   /** A chunk is posted; whether nothing else is under way. */
   void posted(long length, boolean first, long now) {
@@ -86,7 +102,7 @@ final class PathPace {
     double believed = sample > rate ? BELIEVED_FASTER_NANOS : BELIEVED_SLOWER_NANOS;
     rate = measured ? rate + (sample - rate) * elapsed / (elapsed + believed) : sample;
     measured = true;
-    leastNanos *= FORGET;
+    leastNanos *= 1 + elapsed / FORGOTTEN_NANOS;
     begin(now);
   }
 
@@ -102,11 +118,16 @@ final class PathPace {
 
   /** Bytes that may be under way, at most {@code limit}. */
   long flight(long limit) {
-    if (!measured) {
-      return limit;
-    }
-    double nanos = QUEUE_NANOS + 2 * leastNanos;
-    return Math.min(limit, Math.max(FEWEST_IN_FLIGHT, (long) (rate * nanos / 1e9)));
+    return Math.min(limit, measured ? Math.max(FEWEST_IN_FLIGHT, bytesOf(QUEUE_NANOS)) : firstFlight);
+  }
+
+  /** Bytes under way that keep the path as busy as it is, at most {@code limit}: less, since others are in its queue. */
+  long wanted(long limit) {
+    return Math.min(limit, measured ? bytesOf(SHARED_QUEUE_NANOS) : firstFlight);
+  }
+
+  private long bytesOf(long queueNanos) {
+    return (long) (rate * (queueNanos + 2 * leastNanos) / 1e9);
   }
 
   /** Small chunks that waited behind others since {@link #forgetWaits}. */

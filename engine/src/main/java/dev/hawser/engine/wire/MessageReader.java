@@ -66,6 +66,13 @@ public final class MessageReader {
                 yield 0;
               }
               case QUERY -> 4;
+              case DEMAND -> {
+                need(bytes, 8);
+                if (buffer.getLong(start + 8) < 0 || buffer.getLong(body) < 0) {
+                  throw new WireException("DEMAND of a negative number of bytes");
+                }
+                yield 8;
+              }
               case CLOSE -> {
                 CloseKind.of(buffer.get(start + 1));
                 long length = buffer.getLong(start + 8);
@@ -152,6 +159,26 @@ public final class MessageReader {
   /** Payload of RECORD. */
   public byte[] payload() {
     return bytes(setAt + setCount * 4 + requestIdLength, payloadLength);
+  }
+
+  /** Bytes that DEMAND would have under way, at least 0. */
+  public long wantedBytes() {
+    return buffer.getLong(start + 8);
+  }
+
+  /** Bytes that may be under way at the initiator of DEMAND at most; at least 0. */
+  public long mostBytes() {
+    return buffer.getLong(start + MessageWriter.HEADER_BYTES);
+  }
+
+  /** Whether the credit holds something back, of DEMAND. */
+  public boolean isHeld() {
+    return (buffer.get(start + 1) & 1) != 0;
+  }
+
+  /** Bytes of BYTE_CREDIT; negative if there is no limit. */
+  public long byteCredit() {
+    return buffer.getLong(start + 8);
   }
 
   /** Kind of CLOSE. */

@@ -26,9 +26,13 @@ public enum MessageType {
   /** Target: more notifications may be sent. */
   CREDIT(9),
   /** Either: the agent or this session ends; carries which, and a reason. */
-  CLOSE(10);
+  CLOSE(10),
+  /** Initiator: how much it would have under way towards the target's rail; to those that have BYTE_CREDITS. */
+  DEMAND(11),
+  /** Target: so much may be under way towards that rail; only in answer to DEMAND. */
+  BYTE_CREDIT(12);
 
-  private static final MessageType[] BY_NUMBER = new MessageType[11];
+  private static final MessageType[] BY_NUMBER = new MessageType[13];
 
   static {
     for (MessageType type : values()) {

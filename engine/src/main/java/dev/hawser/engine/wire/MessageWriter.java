@@ -127,6 +127,28 @@ public final class MessageWriter {
     return begin(MessageType.QUERY, session, transfer).putInt(ranIn).flip();
   }
 
+  /**
+   * DEMAND.
+   *
+   * @param wanted bytes that would be under way if nothing but the way held them back
+   * @param most bytes that may be under way at most, whatever the credit
+   * @param held whether the present credit holds something back
+   */
+  public ByteBuffer demand(int session, long wanted, long most, boolean held) {
+    begin(MessageType.DEMAND, session, wanted).putLong(most);
+    buffer.put(1, (byte) (held ? 1 : 0));
+    return buffer.flip();
+  }
+
+  /**
+   * BYTE_CREDIT.
+   *
+   * @param bytes that may be under way; −1 if nobody else is to be considered
+   */
+  public ByteBuffer byteCredit(int session, long bytes) {
+    return begin(MessageType.BYTE_CREDIT, session, bytes).flip();
+  }
+
   /** STATE. */
   public ByteBuffer state(int session, long transfer, TargetState state) {
     begin(MessageType.STATE, session, transfer);

@@ -23,6 +23,7 @@ import dev.hawser.engine.bootstrap.Welcome;
 import dev.hawser.engine.link.InboundLink;
 import dev.hawser.engine.link.LinkSettings;
 import dev.hawser.engine.link.OutboundLink;
+import dev.hawser.engine.link.RailShares;
 import dev.hawser.engine.link.Tier;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.Rail;
@@ -65,6 +66,7 @@ public final class WorkerEngine implements Engine {
   private final MemoryRegistry registry;
   private final InboundHandler handler;
   private final LinkSettings settings;
+  private final RailShares shares = new RailShares();
   private final SocketBootstrap bootstrap;
   private final List<Transport> transports;
   private final Map<String, String> absent;
@@ -263,7 +265,7 @@ public final class WorkerEngine implements Engine {
   private InboundLink newInbound(String initiator) {
     Worker worker = nextWorker();
     InboundLink link =
-        new InboundLink(worker, settings, handler, initiator, config.epoch(), departed.take(initiator));
+        new InboundLink(worker, settings, shares, handler, initiator, config.epoch(), departed.take(initiator));
     worker.add(link);
     return link;
   }
@@ -406,7 +408,7 @@ public final class WorkerEngine implements Engine {
     Worker worker = nextWorker();
     long first = nextTransfers.getOrDefault(peer.name(), settings.firstTransfer());
     OutboundLink link =
-        new OutboundLink(worker, settings.withCounts(config.notificationCredits(), first), config.name(),
+        new OutboundLink(worker, settings.withCounts(config.notificationCredits(), first), shares, config.name(),
             config.epoch(), peer, tiers, unreachable);
     worker.add(link);
     return link;

@@ -9,6 +9,7 @@ import dev.hawser.engine.EngineConfig;
 import dev.hawser.engine.TlsConfig;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.wire.Capabilities;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /** An agent that has nothing but its bootstrap. */
 final class TestAgent implements AutoCloseable {
-  static final Welcome WELCOME = new Welcome(7, 42, 3000, 1024);
+  static final Welcome WELCOME = new Welcome(7, 42, 3000, 1024, Capabilities.ALL);
   private static final long PATIENCE_SECONDS = 20;
 
   /** What the handler was told. */

@@ -89,7 +89,7 @@ class ChunkPolicySimulationTest {
 
   private static final class SimPath {
     final int way;
-    final PathPace pace = new PathPace();
+    final PathPace pace = new PathPace(true);
     final ArrayDeque<Piece> queue = new ArrayDeque<>();
     final ArrayDeque<Piece> gone = new ArrayDeque<>();
     long inFlight;

@@ -25,7 +25,7 @@ class FlowWatchTest {
 
   @Test
   void aSmallChunkThatWaitedIsCounted() {
-    PathPace pace = new PathPace();
+    PathPace pace = new PathPace(true);
     long now = 0;
     pace.posted(1 << 20, true, now);
     for (int i = 0; i < 8; i++) {
@@ -43,7 +43,7 @@ class FlowWatchTest {
 
   @Test
   void aBusyPathOfWhichNothingIsHeardCountsAsSlower() {
-    PathPace pace = new PathPace();
+    PathPace pace = new PathPace(true);
     pace.posted(1 << 20, true, 0);
     pace.acknowledged(1 << 20, 1_000_000, false, 1_000_000);
     pace.acknowledged(1 << 20, 1_000_000, false, 2_000_000);

@@ -31,7 +31,8 @@ import org.junit.jupiter.api.Test;
 class InboundLinkEndTest {
   private final Host host = new Host();
   private final InboundLink link =
-      new InboundLink(host, LinkSettings.defaults(), new Nobody(), "initiator", 7, DepartedInitiator.NEVER_SEEN);
+      new InboundLink(host, LinkSettings.defaults(), new RailShares(), new Nobody(), "initiator", 7,
+          DepartedInitiator.NEVER_SEEN);
   private final AtomicInteger told = new AtomicInteger();
 
   @Test
@@ -242,7 +243,7 @@ class InboundLinkEndTest {
 
   @Test
   void itsSuccessorKnowsIncarnationAndSession() {
-    InboundLink next = new InboundLink(host, LinkSettings.defaults(), new Nobody(), "initiator", 7,
+    InboundLink next = new InboundLink(host, LinkSettings.defaults(), new RailShares(), new Nobody(), "initiator", 7,
         new DepartedInitiator(3, 5, "", List.of(8L)));
     assertThat(next.departed()).as("no session has begun").isEqualTo(new DepartedInitiator(3, 5, "", List.of(8L)));
 

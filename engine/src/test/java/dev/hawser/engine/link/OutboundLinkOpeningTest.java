@@ -34,7 +34,7 @@ class OutboundLinkOpeningTest {
 
   private final Host host = new Host();
   private final OutboundLink link =
-      new OutboundLink(host, LinkSettings.defaults(), "here", 3,
+      new OutboundLink(host, LinkSettings.defaults(), new RailShares(), "here", 3,
           new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
           List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1), new byte[0],
               List.of(route("dead"), route("alive")), 2)),
@@ -126,7 +126,7 @@ class OutboundLinkOpeningTest {
         } else {
           int session = hello.session() == 0 ? sessionsAskedFor : hello.session();
           callback.accept(
-              new OpenResult.Opened(new IdleConnection(hello.key()) {}, new Welcome(7, session, 3000, 1024)));
+              new OpenResult.Opened(new IdleConnection(hello.key()) {}, new Welcome(7, session, 3000, 1024, 0)));
         }
       };
     }

@@ -34,6 +34,12 @@ final class ProtocolSimulationTest {
 
   @ParameterizedTest
   @EnumSource(SimMode.class)
+  void everyTransferComesThroughBrokenPathsInCompany(SimMode mode) {
+    run(Scenario.onlyCutsInCompany(mode), SEEDS);
+  }
+
+  @ParameterizedTest
+  @EnumSource(SimMode.class)
   void everyTransferComesThroughWhenPathsGoSilent(SimMode mode) {
     run(Scenario.onlySilence(mode), SEEDS);
   }

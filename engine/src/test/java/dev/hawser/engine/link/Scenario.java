@@ -6,6 +6,9 @@
 package dev.hawser.engine.link;
 
 import dev.hawser.engine.testkit.sim.SimMode;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.Set;
 
 /**
  * What a simulated history may contain; the seed decides what it does contain.
@@ -13,198 +16,121 @@ import dev.hawser.engine.testkit.sim.SimMode;
  * @param mode the kind of transport
  * @param maxPaths paths at most
  * @param maxTransfers transfers at most
- * @param reads whether there are READs
  * @param cuts paths that break, at most
- * @param darkness whether paths may also go silent
- * @param spared whether one path at least stays up and is heard
- * @param pauses whether processes stop for a while (SIGSTOP)
- * @param targetCrash whether the target may die and come back
- * @param initiatorCrash whether the initiator may die and come back
- * @param cancels whether transfers are cancelled or run into deadlines
- * @param revokes whether the target ends the session now and then
- * @param closes whether the initiator closes its link
- * @param refusals whether the target may refuse a region
+ * @param hazards what else may happen
  * @param credits notification credits
  * @param first first transfer number
  * @param rules the initiator's rules
  * @param targetRules the target's rules
- * @param ownerBumpsLate the owner overwrites lent blocks before it bumps their generation
  */
 record Scenario(
     SimMode mode,
     int maxPaths,
     int maxTransfers,
-    boolean reads,
     int cuts,
-    boolean darkness,
-    boolean spared,
-    boolean pauses,
-    boolean targetCrash,
-    boolean initiatorCrash,
-    boolean cancels,
-    boolean revokes,
-    boolean closes,
-    boolean refusals,
+    Set<Hazard> hazards,
     int credits,
     long first,
     InitiatorRules rules,
-    TargetRules targetRules,
-    boolean ownerBumpsLate) {
+    TargetRules targetRules) {
+
+  /** What may happen besides paths that break. */
+  enum Hazard {
+    /** Paths go silent. */
+    DARKNESS,
+    /** Paths go silent, but one at least stays up and is heard. */
+    ALL_BUT_ONE_DARK,
+    /** Processes stop for a while (SIGSTOP). */
+    PAUSES,
+    /** The target dies and comes back. */
+    TARGET_CRASH,
+    /** The initiator dies and comes back. */
+    INITIATOR_CRASH,
+    /** Transfers are cancelled, or run into deadlines. */
+    CANCELS,
+    /** The target ends the session. */
+    REVOKES,
+    /** The initiator closes its link. */
+    CLOSES,
+    /** The target refuses a region. */
+    REFUSALS,
+    /** Other initiators are busy on the same rail, so that little may be under way. */
+    COMPETITORS,
+    /** The owner overwrites lent blocks before it bumps their generation: a fault of its own. */
+    OWNER_BUMPS_LATE
+  }
+
+  private static Scenario of(SimMode mode, int paths, int cuts, Set<Hazard> hazards) {
+    return new Scenario(
+        mode, paths, 8, cuts, hazards, 1024, 1, InitiatorRules.PROTOCOL, TargetRules.PROTOCOL);
+  }
 
   static Scenario everything(SimMode mode) {
-    return new Scenario(
-        mode,
-        3,
-        8,
-        true,
-        4,
-        true,
-        false,
-        true,
-        true,
-        true,
-        true,
-        true,
-        true,
-        true,
-        1024,
-        1,
-        InitiatorRules.PROTOCOL,
-        TargetRules.PROTOCOL,
-        false);
+    return of(
+        mode, 3, 4, EnumSet.complementOf(EnumSet.of(Hazard.ALL_BUT_ONE_DARK, Hazard.OWNER_BUMPS_LATE)));
   }
 
   /** Nothing but broken paths: every transfer must come through. */
   static Scenario onlyCuts(SimMode mode) {
-    return new Scenario(
-        mode,
-        3,
-        8,
-        true,
-        4,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        1024,
-        1,
-        InitiatorRules.PROTOCOL,
-        TargetRules.PROTOCOL,
-        false);
+    return of(mode, 3, 4, Set.of());
+  }
+
+  /** Broken paths while others compete: every transfer must come through. */
+  static Scenario onlyCutsInCompany(SimMode mode) {
+    return of(mode, 3, 4, Set.of(Hazard.COMPETITORS));
   }
 
   /** Nothing but paths that go silent, while another is heard: every transfer must come through. */
   static Scenario onlySilence(SimMode mode) {
-    return onlyQuiet(mode, 6, true);
+    return of(mode, 4, 6, Set.of(Hazard.DARKNESS, Hazard.ALL_BUT_ONE_DARK));
   }
 
   /** Nothing but processes that stop for a while: no path may be given up for that. */
   static Scenario onlyPauses(SimMode mode) {
-    return onlyQuiet(mode, 0, false);
-  }
-
-  private static Scenario onlyQuiet(SimMode mode, int cuts, boolean silence) {
-    return new Scenario(
-        mode,
-        4,
-        8,
-        true,
-        cuts,
-        silence,
-        silence,
-        !silence,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        1024,
-        1,
-        InitiatorRules.PROTOCOL,
-        TargetRules.PROTOCOL,
-        false);
-  }
-
-  /** Whether every transfer must come through: a silent peer counts as lost only after the lease, which is long then. */
-  boolean isPatient() {
-    return spared || (pauses && !darkness);
+    return of(mode, 4, 0, Set.of(Hazard.PAUSES));
   }
 
   /** Nothing but sessions that the target ends: only what they carried fails, and everything goes on. */
   static Scenario onlyRevokes(SimMode mode) {
-    return onlyPartings(mode, true, false);
+    return of(mode, 3, 0, Set.of(Hazard.REVOKES));
   }
 
   /** Nothing but a link that is closed. */
   static Scenario onlyCloses(SimMode mode) {
-    return onlyPartings(mode, false, true);
+    return of(mode, 3, 0, Set.of(Hazard.CLOSES));
   }
 
-  private static Scenario onlyPartings(SimMode mode, boolean revokes, boolean closes) {
-    return new Scenario(
-        mode,
-        3,
-        8,
-        true,
-        0,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        revokes,
-        closes,
-        false,
-        1024,
-        1,
-        InitiatorRules.PROTOCOL,
-        TargetRules.PROTOCOL,
-        false);
+  boolean has(Hazard hazard) {
+    return hazards.contains(hazard);
+  }
+
+  /** Whether every transfer must come through: a silent peer counts as lost only after the lease, which is long then. */
+  boolean isPatient() {
+    return has(Hazard.ALL_BUT_ONE_DARK) || (has(Hazard.PAUSES) && !has(Hazard.DARKNESS));
   }
 
   Scenario with(InitiatorRules newRules) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
-        revokes,
-        closes,
-        refusals, credits, first, newRules, targetRules, ownerBumpsLate);
+        mode, maxPaths, maxTransfers, cuts, hazards, credits, first, newRules, targetRules);
   }
 
   Scenario with(TargetRules newRules) {
-    return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
-        revokes,
-        closes,
-        refusals, credits, first, rules, newRules, ownerBumpsLate);
+    return new Scenario(mode, maxPaths, maxTransfers, cuts, hazards, credits, first, rules, newRules);
   }
 
   Scenario withCounts(int newCredits, long newFirst) {
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
-        revokes,
-        closes,
-        refusals, newCredits, newFirst, rules, targetRules, ownerBumpsLate);
+        mode, maxPaths, maxTransfers, cuts, hazards, newCredits, newFirst, rules, targetRules);
   }
 
   Scenario withSizes(int paths, int transfers) {
-    return new Scenario(
-        mode, paths, transfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels, revokes,
-        closes,
-        refusals, credits, first, rules, targetRules, ownerBumpsLate);
+    return new Scenario(mode, paths, transfers, cuts, hazards, credits, first, rules, targetRules);
   }
 
   Scenario withOwnerBumpingLate() {
+    Set<Hazard> more = EnumSet.of(Hazard.OWNER_BUMPS_LATE);
+    more.addAll(hazards);
     return new Scenario(
-        mode, maxPaths, maxTransfers, reads, cuts, darkness, spared, pauses, targetCrash, initiatorCrash, cancels,
-        revokes,
-        closes,
-        refusals, credits, first, rules, targetRules, true);
+        mode, maxPaths, maxTransfers, cuts, Collections.unmodifiableSet(more), credits, first, rules, targetRules);
   }
 }

@@ -18,6 +18,7 @@ import dev.hawser.engine.bootstrap.HelloHandler;
 import dev.hawser.engine.bootstrap.HelloReply;
 import dev.hawser.engine.bootstrap.PathOpener;
 import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.link.Scenario.Hazard;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
@@ -82,7 +83,8 @@ final class Simulation implements LandingObserver {
     this.settings =
         LinkSettings.defaults()
             .withTimes(
-                (scenario.darkness() || scenario.pauses()) && !scenario.isPatient() ? 20 * MS : 600 * MS,
+                (scenario.has(Hazard.DARKNESS) || scenario.has(Hazard.PAUSES)) && !scenario.isPatient() ? 20 * MS
+                    : 600 * MS,
                 4 * MS,
                 15 * MS,
                 2 * MS)
@@ -127,27 +129,27 @@ final class Simulation implements LandingObserver {
       world.after(world.random(10 * MS), () -> initiator.post(job));
     }
     for (int i = 0; i < scenario.cuts(); i++) {
-      boolean silently = scenario.spared() || (scenario.darkness() && world.chance(300));
-      world.after(world.random(30 * MS), () -> network.breakSomePath(silently, scenario.spared()));
+      boolean silently = scenario.has(Hazard.ALL_BUT_ONE_DARK) || (scenario.has(Hazard.DARKNESS) && world.chance(300));
+      world.after(world.random(30 * MS), () -> network.breakSomePath(silently, scenario.has(Hazard.ALL_BUT_ONE_DARK)));
     }
-    if (scenario.pauses() && (scenario.isPatient() || world.chance(400))) {
+    if (scenario.has(Hazard.PAUSES) && (scenario.isPatient() || world.chance(400))) {
       world.after(world.random(20 * MS), () -> pause(world.chance(500) ? initiator : target));
     }
-    if (scenario.targetCrash() && world.chance(250)) {
+    if (scenario.has(Hazard.TARGET_CRASH) && world.chance(250)) {
       world.after(world.random(25 * MS), this::crashTarget);
-    } else if (scenario.initiatorCrash() && world.chance(250)) {
+    } else if (scenario.has(Hazard.INITIATOR_CRASH) && world.chance(250)) {
       world.after(world.random(25 * MS), this::crashInitiator);
     }
-    boolean alone = !scenario.cancels();
-    for (int i = 0; scenario.revokes() && i < 2; i++) {
+    boolean alone = !scenario.has(Hazard.CANCELS);
+    for (int i = 0; scenario.has(Hazard.REVOKES) && i < 2; i++) {
       if (alone || world.chance(100)) {
         world.after(world.random(20 * MS), this::revoke);
       }
     }
-    if (scenario.closes() && (alone || world.chance(50))) {
+    if (scenario.has(Hazard.CLOSES) && (alone || world.chance(50))) {
       world.after(world.random(20 * MS), this::closeLink);
     }
-    if (scenario.refusals() && world.chance(100)) {
+    if (scenario.has(Hazard.REFUSALS) && world.chance(100)) {
       world.after(world.random(20 * MS), () -> network.refuse(REMOTE.id()));
     }
     long start = world.now();
@@ -290,11 +292,11 @@ final class Simulation implements LandingObserver {
         world.violated("%s is STALE though its owner kept it".formatted(job));
         return;
       }
-      if (!(end instanceof TransferEnd.Done) && !stale && !scenario.cancels() && !crashed && mustSucceed()) {
+      if (!(end instanceof TransferEnd.Done) && !stale && !scenario.has(Hazard.CANCELS) && !crashed && mustSucceed()) {
         world.violated("%s ended %s though nothing but paths failed".formatted(job, end));
         return;
       }
-      if (!scenario.cancels() && end instanceof TransferEnd.Failed f && !isHonest(f)) {
+      if (!scenario.has(Hazard.CANCELS) && end instanceof TransferEnd.Failed f && !isHonest(f)) {
         world.violated("%s ended %s".formatted(job, end));
         return;
       }
@@ -313,7 +315,7 @@ final class Simulation implements LandingObserver {
     if (world.hasViolation()) {
       return;
     }
-    if (scenario.pauses() && scenario.isPatient()) {
+    if (scenario.has(Hazard.PAUSES) && scenario.isPatient()) {
       for (Link.PathReport path : initiator.link.paths()) {
         if (path.lastFault().startsWith(PathFault.Kind.TIMED_OUT + ": nothing came")) {
           world.violated(
@@ -326,7 +328,7 @@ final class Simulation implements LandingObserver {
     if (!leak.isEmpty()) {
       world.violated("the initiator still holds something: " + leak);
     }
-    if (scenario.closes() && !scenario.cancels() && !target.link.isIdle()) {
+    if (scenario.has(Hazard.CLOSES) && !scenario.has(Hazard.CANCELS) && !target.link.isIdle()) {
       leak = target + " did not hear of the close";
     } else {
       leak = target.leaks();
@@ -339,16 +341,17 @@ final class Simulation implements LandingObserver {
   private boolean isHonest(TransferEnd.Failed end) {
     return switch (end.cause()) {
       case SESSION_ENDED -> // the reason is not known to a path that came up while the session ended
-        scenario.revokes() && (end.message().contains("the blocks are needed") || end.message().contains("revoked"));
-      case CLOSED -> scenario.closes();
+        scenario.has(Hazard.REVOKES)
+            && (end.message().contains("the blocks are needed") || end.message().contains("revoked"));
+      case CLOSED -> scenario.has(Hazard.CLOSES);
       case STALE -> true;
       default -> false;
     };
   }
 
   private boolean mustSucceed() {
-    boolean heard = scenario.isPatient() || (!scenario.pauses() && !scenario.darkness());
-    return heard && !scenario.revokes() && !scenario.closes() && !scenario.refusals();
+    boolean heard = scenario.isPatient() || (!scenario.has(Hazard.PAUSES) && !scenario.has(Hazard.DARKNESS));
+    return heard && !scenario.has(Hazard.REVOKES) && !scenario.has(Hazard.CLOSES) && !scenario.has(Hazard.REFUSALS);
   }
 
   private void checkContent(Job job, Region region, String when) {
@@ -386,15 +389,16 @@ final class Simulation implements LandingObserver {
 
     Job(int slice) {
       this.slice = slice;
-      this.write = !scenario.reads() || world.chance(700);
+      this.write = world.chance(700);
       this.bytes = world.chance(150) ? 0 : 1 + (int) world.random(SLICE - 1);
       this.kind = (int) world.random(4);
       this.wantsRecord = kind > 0 || bytes == 0;
       this.granted = !write && world.chance(600);
       this.bumped = granted && world.chance(500);
-      boolean cancelled = scenario.cancels() && world.chance(300);
+      boolean cancelled = scenario.has(Hazard.CANCELS) && world.chance(300);
       this.cancelAfter = cancelled ? world.random(8 * MS) : -1;
-      this.timeout = Duration.ofNanos(scenario.cancels() && world.chance(250) ? world.random(20 * MS) + 1 : 400 * MS);
+      this.timeout =
+          Duration.ofNanos(scenario.has(Hazard.CANCELS) && world.chance(250) ? world.random(20 * MS) + 1 : 400 * MS);
     }
 
     TransferState state() {
@@ -479,7 +483,7 @@ final class Simulation implements LandingObserver {
         return;
       }
       world.note(this + ": the owner takes its blocks back");
-      if (scenario.ownerBumpsLate()) {
+      if (scenario.has(Hazard.OWNER_BUMPS_LATE)) {
         reuse(REMOTE);
         world.after(world.random(3 * MS), this::bumpGeneration);
       } else {
@@ -566,6 +570,7 @@ final class Simulation implements LandingObserver {
           new OutboundLink(
               this,
               settings,
+              new RailShares(),
               scenario.rules(),
               "initiator",
               epoch,
@@ -691,6 +696,7 @@ final class Simulation implements LandingObserver {
   private final class Target extends SimAgent implements HelloHandler, InboundHandler {
     final long epoch;
     final SimNetwork.Incarnation incarnation;
+    final RailShares shares = new RailShares();
     InboundLink link;
 
     Target(long epoch) {
@@ -698,7 +704,22 @@ final class Simulation implements LandingObserver {
       this.incarnation = new SimNetwork.Incarnation("target", epoch, this);
       this.link = newLink(DepartedInitiator.NEVER_SEEN);
       network.start(incarnation);
+      if (scenario.has(Hazard.COMPETITORS)) {
+        List<ByteShares.Member> others = new ArrayList<>();
+        for (long i = world.random(40); i >= 0; i--) {
+          others.add(new ByteShares.Member());
+        }
+        compete(others);
+      }
       tick();
+    }
+
+    /** Other initiators are busy on the same rail; now and then they are silent for so long that they are forgotten. */
+    private void compete(List<ByteShares.Member> others) {
+      for (ByteShares.Member other : others) {
+        shares.in("sim:rail0").report(other, 1 + world.random(4096), 4096, world.chance(500), world.now());
+      }
+      world.after(world.random(world.chance(20) ? 300 * MS : 10 * MS), () -> compete(others));
     }
 
     @Override
@@ -707,7 +728,7 @@ final class Simulation implements LandingObserver {
     }
 
     private InboundLink newLink(DepartedInitiator before) {
-      return new InboundLink(this, settings, scenario.targetRules(), this, "initiator", epoch, before);
+      return new InboundLink(this, settings, shares, scenario.targetRules(), this, "initiator", epoch, before);
     }
 
     @Override

@@ -120,7 +120,7 @@ class TcpTransportTest {
   private record Welcoming(CompletableFuture<Connection> accepted) implements HelloHandler {
     @Override
     public void hello(Hello hello, HelloReply reply) {
-      reply.welcome(new Welcome(1, 1, 3000, 10));
+      reply.welcome(new Welcome(1, 1, 3000, 10, 0));
     }
 
     @Override
