@@ -8,6 +8,7 @@
  * service, nor name a transport.
  */
 module dev.hawser.agent {
+  requires static micrometer.core;
   requires static org.jspecify;
   requires transitive dev.hawser.engine;
 
@@ -16,5 +17,6 @@ module dev.hawser.agent {
   exports dev.hawser.agent;
   exports dev.hawser.agent.config;
   exports dev.hawser.agent.metadata;
+  exports dev.hawser.agent.metrics;
   exports dev.hawser.agent.wire;
 }

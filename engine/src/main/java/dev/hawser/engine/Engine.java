@@ -7,6 +7,7 @@ package dev.hawser.engine;
 
 import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.telemetry.PortReport;
 import dev.hawser.engine.worker.WorkerEngine;
 import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
@@ -61,6 +62,9 @@ public interface Engine extends AutoCloseable {
 
   /** Closes the link to a peer, if there is one. */
   void disconnect(String peer);
+
+  /** What the operating system counts at the ports of its rails. Reads files: not on a path where time matters. */
+  List<PortReport> ports();
 
   /** What flows to every peer now, path by path. Any thread; waits for nothing. */
   List<FlowReport> flows();

@@ -65,6 +65,15 @@ public final class LatencyCounts {
     return Arrays.stream(counts).sum();
   }
 
+  /** All of them together, nanoseconds; off by at most an eighth. */
+  public long totalNanos() {
+    double sum = 0;
+    for (int i = 0; i < counts.length; i++) {
+      sum += counts[i] * middle(i);
+    }
+    return (long) sum;
+  }
+
   /**
    * The duration that a part of them did not exceed, nanoseconds; 0 if none was counted.
    *

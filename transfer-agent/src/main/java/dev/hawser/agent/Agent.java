@@ -21,6 +21,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.telemetry.FlowLog;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.telemetry.PortReport;
 import dev.hawser.engine.text.Quoted;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
@@ -106,7 +107,7 @@ public final class Agent implements AutoCloseable {
         config.telemetry().isEmpty()
             ? null
             : FlowLog.start(Path.of(config.telemetry()), config.name(), config.telemetryInterval(),
-                FLOW_LOG_BYTES, engine::flows, System::currentTimeMillis);
+                FLOW_LOG_BYTES, engine::flows, engine::ports, System::currentTimeMillis);
   }
 
   // ------------------------------------------------------------------------------------------------ starting
@@ -255,6 +256,11 @@ public final class Agent implements AutoCloseable {
   /** What flows to every peer now, path by path, and what is wrong with it. Waits for nothing. */
   public List<FlowReport> flows() {
     return engine.flows();
+  }
+
+  /** What the operating system counts at the ports of this agent's rails, whoever's traffic it was. Reads files. */
+  public List<PortReport> ports() {
+    return engine.ports();
   }
 
   // ------------------------------------------------------------------------------------------------ who it is

@@ -43,6 +43,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -257,11 +258,14 @@ public final class OutboundLink implements Link {
                   p.route.remote(),
                   p.id,
                   g != null,
-                  p.traffic.written() + p.traffic.read(),
+                  p.traffic.written(),
+                  p.traffic.read(),
                   g == null ? 0 : g.bytesInFlight,
                   g == null ? 0 : Math.max(0, at - g.lastProgressAt),
                   p.flow.lastEight(),
                   p.flow.lastMillisecond(at),
+                  p.traffic.latency(),
+                  g == null ? Optional.empty() : Optional.ofNullable(p.network),
                   g == null ? Set.of() : FlowWatch.of(p.anomalies),
                   p.lastFault);
             })
@@ -688,6 +692,9 @@ public final class OutboundLink implements Link {
         g.misses = -1;
       }
       any |= g.lastProgress != g.watchedProgress;
+      if (g.isUp()) { // it may have been found without a link right now
+        g.path.network = g.connection.network();
+      }
     }
     int given = 0;
     for (int i = 0; i < live.size(); i++) {

@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.link;
 
+import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.telemetry.FlowRecorder;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +38,9 @@ final class Path {
   final @Nullable RouteFlight flight;
 
   final FlowRecorder flow = new FlowRecorder();
+
+  /** What the network said of it when it was last asked. */
+  volatile @Nullable NetworkReport network;
 
   /** What {@link FlowWatch} found. */
   volatile int anomalies;

@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.net;
 
+import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -86,6 +87,19 @@ public final class Sockets {
 
   /** In {@code struct tcp_info}: {@code tcpi_segs_in}, since Linux 4.2. */
   private static final int SEGMENTS_IN = 140;
+
+  /** Likewise {@code tcpi_snd_mss}, {@code tcpi_rtt} (µs), {@code tcpi_snd_cwnd} (segments), {@code tcpi_total_retrans}. */
+  private static final int SEGMENT_BYTES = 16;
+
+  private static final int ROUND_TRIP = 68;
+  private static final int WINDOW = 80;
+  private static final int RETRANSMITTED = 100;
+
+  /** {@code tcpi_min_rtt} (µs), since Linux 4.6; {@code tcpi_reord_seen}, since 4.19. */
+  private static final int LEAST_ROUND_TRIP = 148;
+
+  private static final int REORDERINGS_SEEN = 220;
+  private static final int INFO_BYTES = 240;
   private static final int IPPROTO_IPV6 = 41;
   private static final int IPV6_V6ONLY = 26;
   private static final int SHUT_RD = 0;
@@ -291,15 +305,41 @@ public final class Sockets {
    */
   public static long segmentsIn(int fd) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment info = arena.allocate(SEGMENTS_IN + Integer.BYTES);
-      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, (int) info.byteSize());
-      SystemCall.checked(
-          "getsockopt",
-          "fd " + fd + " TCP_INFO",
-          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
-              errno, fd, IPPROTO_TCP, TCP_INFO, info.address(), length.address()));
-      return Integer.toUnsignedLong(info.get(ValueLayout.JAVA_INT, SEGMENTS_IN));
+      return Integer.toUnsignedLong(info(fd, arena).get(ValueLayout.JAVA_INT, SEGMENTS_IN));
     }
+  }
+
+  /** What the kernel counts of a TCP connection ({@code TCP_INFO}); what an older kernel does not tell is 0. */
+  public static NetworkReport network(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment info = info(fd, arena);
+      return new NetworkReport(
+          unsigned(info, RETRANSMITTED),
+          unsigned(info, REORDERINGS_SEEN),
+          unsigned(info, ROUND_TRIP) * 1000,
+          leastRoundTrip(unsigned(info, LEAST_ROUND_TRIP)),
+          unsigned(info, WINDOW) * unsigned(info, SEGMENT_BYTES));
+    }
+  }
+
+  /** All ones stand for none measured. */
+  private static long leastRoundTrip(long micros) {
+    return micros == 0xffff_ffffL ? 0 : micros * 1000;
+  }
+
+  private static long unsigned(MemorySegment info, long offset) {
+    return Integer.toUnsignedLong(info.get(ValueLayout.JAVA_INT, offset));
+  }
+
+  private static MemorySegment info(int fd, Arena arena) {
+    MemorySegment info = arena.allocate(INFO_BYTES, Long.BYTES);
+    MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, INFO_BYTES);
+    SystemCall.checked(
+        "getsockopt",
+        "fd " + fd + " TCP_INFO",
+        errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
+            errno, fd, IPPROTO_TCP, TCP_INFO, info.address(), length.address()));
+    return info;
   }
 
   /** Ends the other direction: our side is readable, and reads to the end. No error if the connection is gone. */

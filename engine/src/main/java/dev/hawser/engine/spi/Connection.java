@@ -6,6 +6,7 @@
 package dev.hawser.engine.spi;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One generation of one path: a queue pair, a TCP connection, a pair of shared-memory rings. Work is
@@ -99,6 +100,11 @@ public interface Connection {
    */
   default long signsOfLife() {
     return progress();
+  }
+
+  /** What the network below it says now; null where it says nothing. Asked a few times per heartbeat, while it is up. */
+  default @Nullable NetworkReport network() {
+    return null;
   }
 
   /**

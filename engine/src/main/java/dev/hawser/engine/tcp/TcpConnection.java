@@ -12,6 +12,7 @@ import dev.hawser.engine.spi.BootstrapStream;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WaitSet;
@@ -472,6 +473,11 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
   @Override
   public long signsOfLife() {
     return isOpen() ? received + Sockets.segmentsIn(stream.fd()) : received;
+  }
+
+  @Override
+  public final @Nullable NetworkReport network() {
+    return isOpen() ? Sockets.network(stream.fd()) : null;
   }
 
   @Override

@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.telemetry;
 
+import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.engine.text.Json;
 import java.io.IOException;
 import java.io.Writer;
@@ -20,6 +21,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -40,6 +42,7 @@ public final class FlowLog implements AutoCloseable {
   private final Duration interval;
   private final long mostBytes;
   private final Supplier<List<FlowReport>> flows;
+  private final Supplier<List<PortReport>> ports;
   private final LongSupplier clockMillis;
   private final CountDownLatch stop = new CountDownLatch(1);
   private final Thread thread;
@@ -51,12 +54,14 @@ public final class FlowLog implements AutoCloseable {
       Duration interval,
       long mostBytes,
       Supplier<List<FlowReport>> flows,
+      Supplier<List<PortReport>> ports,
       LongSupplier clockMillis) {
     this.file = file;
     this.agent = agent;
     this.interval = interval;
     this.mostBytes = mostBytes;
     this.flows = flows;
+    this.ports = ports;
     this.clockMillis = clockMillis;
     this.thread = Thread.ofPlatform().daemon().name("hawser-flow-log-" + agent).unstarted(this::run);
   }
@@ -69,6 +74,7 @@ public final class FlowLog implements AutoCloseable {
    * @param interval between two looks
    * @param mostBytes after which the file is turned over
    * @param flows what flows now; any thread
+   * @param ports what is counted at the ports; any thread
    * @param clockMillis milliseconds since 1970
    */
   public static FlowLog start(
@@ -77,8 +83,9 @@ public final class FlowLog implements AutoCloseable {
       Duration interval,
       long mostBytes,
       Supplier<List<FlowReport>> flows,
+      Supplier<List<PortReport>> ports,
       LongSupplier clockMillis) {
-    FlowLog log = new FlowLog(file, agent, interval, mostBytes, flows, clockMillis);
+    FlowLog log = new FlowLog(file, agent, interval, mostBytes, flows, ports, clockMillis);
     log.thread.start();
     return log;
   }
@@ -101,7 +108,10 @@ public final class FlowLog implements AutoCloseable {
       lines.append(line(at, agent, report)).append('\n');
     }
     if (lines.isEmpty()) {
-      return;
+      return; // no links: nothing that the counters would explain
+    }
+    for (PortReport report : ports.get()) {
+      lines.append(line(at, agent, report)).append('\n');
     }
     try {
       turnOver();
@@ -164,6 +174,7 @@ public final class FlowLog implements AutoCloseable {
         .number("bytes", r.bytes())
         .number("in_flight", r.bytesInFlight())
         .number("since_progress_us", r.sinceProgressNanos() / 1_000)
+        .object("network", r.network().map(FlowLog::network).orElseGet(Json::object))
         .object("last_8", window(r.lastEight()))
         .object("last_ms", window(r.lastMillisecond()))
         .texts(
@@ -174,6 +185,28 @@ public final class FlowLog implements AutoCloseable {
                 .toList())
         .text("fault", r.fault())
         .end();
+  }
+
+  /** One line of a port. */
+  static String line(long atMillis, String agent, PortReport r) {
+    Json counters = Json.object();
+    new TreeMap<>(r.counters()).forEach(counters::number);
+    return Json.object()
+        .number("at", atMillis)
+        .text("agent", agent)
+        .text("rail", r.rail())
+        .text("port", r.port())
+        .object("counters", counters)
+        .end();
+  }
+
+  private static Json network(NetworkReport n) {
+    return Json.object()
+        .number("retransmitted", n.retransmitted())
+        .number("reordered", n.reordered())
+        .number("round_trip_us", n.roundTripNanos() / 1_000)
+        .number("least_round_trip_us", n.leastRoundTripNanos() / 1_000)
+        .number("window", n.window());
   }
 
   private static Json window(FlowWindow w) {

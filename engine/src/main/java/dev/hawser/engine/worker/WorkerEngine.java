@@ -32,6 +32,8 @@ import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.telemetry.PortCounters;
+import dev.hawser.engine.telemetry.PortReport;
 import dev.hawser.engine.text.Quoted;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
@@ -67,6 +69,7 @@ public final class WorkerEngine implements Engine {
   private final InboundHandler handler;
   private final LinkSettings settings;
   private final RailShares shares = new RailShares();
+  private final PortCounters portCounters = new PortCounters();
   private final SocketBootstrap bootstrap;
   private final List<Transport> transports;
   private final Map<String, String> absent;
@@ -429,6 +432,11 @@ public final class WorkerEngine implements Engine {
       nextTransfers.put(peer, link.nextTransferNumber());
       outbound.remove(peer, link);
     }
+  }
+
+  @Override
+  public List<PortReport> ports() {
+    return portCounters.read(rails());
   }
 
   @Override

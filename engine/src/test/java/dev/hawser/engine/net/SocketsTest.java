@@ -8,6 +8,7 @@ package dev.hawser.engine.net;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -50,6 +51,12 @@ class SocketsTest {
       places(iovec, out.address(), 2, out.address() + 2, 4);
       MessageHeader header = new MessageHeader(arena.allocate(MessageHeader.BYTES, 8)).places(iovec.address(), 2);
       assertThat(Sockets.sendMessage(client, header.address())).isEqualTo(6);
+
+      NetworkReport network = Sockets.network(client);
+      assertThat(network.retransmitted()).isBetween(0L, 3L);
+      assertThat(network.roundTripNanos()).isBetween(1_000L, 10_000_000_000L);
+      assertThat(network.leastRoundTripNanos()).isBetween(0L, network.roundTripNanos());
+      assertThat(network.window()).as("ten segments at first").isGreaterThan(1_000);
 
       MemorySegment in = arena.allocate(16);
       places(iovec, in.address() + 8, 5, in.address(), 3);

@@ -8,11 +8,15 @@ package dev.hawser.engine.telemetry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.hawser.engine.LatencyCounts;
+import dev.hawser.engine.spi.NetworkReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -33,11 +37,14 @@ class FlowLogTest {
           "10.0.0.2",
           3,
           true,
-          1 << 20,
+          1 << 19,
+          1 << 19,
           4096,
           2_000_000,
           new FlowWindow(8, 8_000, 1_000_000, 3_000, 9_000),
           FlowWindow.EMPTY,
+          LatencyCounts.EMPTY,
+          Optional.of(new NetworkReport(2, 1, 250_000, 90_000, 65_536)),
           Set.of(Anomaly.SLOW_RAIL, Anomaly.BACK_PRESSURE),
           "RESET: \"gone\"\n");
 
@@ -70,16 +77,29 @@ class FlowLogTest {
             "{\"at\":1700000000000,\"agent\":\"prefill\",\"peer\":\"decode\",\"rail\":\"tcp:10.0.0.1\","
                 + "\"remote_rail\":\"10.0.0.2\",\"path\":3,\"up\":true,\"bytes\":1048576,\"in_flight\":4096,"
                 + "\"since_progress_us\":2000,"
+                + "\"network\":{\"retransmitted\":2,\"reordered\":1,\"round_trip_us\":250,"
+                + "\"least_round_trip_us\":90,\"window\":65536},"
                 + "\"last_8\":{\"completions\":8,\"bytes_per_s\":8000000,\"mean_us\":3,\"max_us\":9},"
                 + "\"last_ms\":{\"completions\":0,\"bytes_per_s\":0,\"mean_us\":0,\"max_us\":0},"
                 + "\"anomalies\":[\"back_pressure\",\"slow_rail\"],\"fault\":\"RESET: \\\"gone\\\"\\u000a\"}");
   }
 
   @Test
+  void aPortHasALineOfItsOwn() {
+    assertThat(
+        FlowLog.line(
+            7, "prefill",
+            new PortReport("verbs:mlx5_0:1", "mlx5_0:1", Map.of("np_cnp_sent", 3L, "out_of_sequence", 2L))))
+        .isEqualTo(
+            "{\"at\":7,\"agent\":\"prefill\",\"rail\":\"verbs:mlx5_0:1\",\"port\":\"mlx5_0:1\","
+                + "\"counters\":{\"np_cnp_sent\":3,\"out_of_sequence\":2}}");
+  }
+
+  @Test
   void theFileIsTurnedOverAndFewAreKept() throws IOException, InterruptedException {
     Path file = folder.resolve("flows");
     Asked asked = new Asked(12);
-    FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 300, asked, () -> 7);
+    FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 300, asked, List::of, () -> 7);
     asked.await();
     log.close();
 
@@ -127,7 +147,7 @@ class FlowLogTest {
     logger.addHandler(handler);
     try {
       Asked asked = new Asked(10);
-      FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 1 << 20, asked, () -> 7);
+      FlowLog log = FlowLog.start(file, "a", Duration.ofMillis(1), 1 << 20, asked, List::of, () -> 7);
       asked.await();
       log.close();
       return warnings;

@@ -23,36 +23,40 @@ import java.util.Optional;
  * @param up whether it could be used
  * @param bytes acknowledged until then
  * @param inFlight bytes under way
+ * @param retransmitted segments that TCP has sent again; 0 where there is none
+ * @param roundTripMicros to the peer's kernel and back, by TCP; 0 where there is none
  * @param meanMicros mean latency of the last eight completions
  * @param maxMicros the longest of them
  * @param anomalies what was wrong
  * @param fault why it failed the last time
  */
 record FlowLine(long atMillis, String agent, String peer, String rail, int path, boolean up, long bytes, long inFlight,
-    long meanMicros, long maxMicros, List<String> anomalies, String fault) {
+    long retransmitted, long roundTripMicros, long meanMicros, long maxMicros, List<String> anomalies, String fault) {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   FlowLine {
     anomalies = List.copyOf(anomalies);
   }
 
-  /** Empty for what is no such line: the last one may be written just now. */
-  static Optional<FlowLine> parse(String line) {
-    JsonNode node;
+  /** Empty for what is no line of an agent: the last one may be written just now. */
+  static Optional<JsonNode> read(String line) {
     try {
-      node = JSON.readTree(line);
+      JsonNode node = JSON.readTree(line);
+      return node.has("at") && (node.has("path") || node.has("port")) ? Optional.of(node) : Optional.empty();
     } catch (JsonProcessingException e) {
       return Optional.empty();
     }
-    if (!node.has("at") || !node.has("path")) {
-      return Optional.empty();
-    }
+  }
+
+  static FlowLine of(JsonNode node) {
     List<String> anomalies = new ArrayList<>();
     node.path("anomalies").forEach(each -> anomalies.add(each.asText()));
     JsonNode eight = node.path("last_8");
-    return Optional.of(new FlowLine(node.path("at").asLong(), node.path("agent").asText(), node.path("peer").asText(),
+    JsonNode network = node.path("network");
+    return new FlowLine(node.path("at").asLong(), node.path("agent").asText(), node.path("peer").asText(),
         node.path("rail").asText(), node.path("path").asInt(), node.path("up").asBoolean(),
-        node.path("bytes").asLong(), node.path("in_flight").asLong(), eight.path("mean_us").asLong(),
-        eight.path("max_us").asLong(), anomalies, node.path("fault").asText()));
+        node.path("bytes").asLong(), node.path("in_flight").asLong(), network.path("retransmitted").asLong(),
+        network.path("round_trip_us").asLong(), eight.path("mean_us").asLong(),
+        eight.path("max_us").asLong(), anomalies, node.path("fault").asText());
   }
 }

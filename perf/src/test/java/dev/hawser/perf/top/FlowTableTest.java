@@ -44,6 +44,22 @@ class FlowTableTest {
   }
 
   @Test
+  void whatTcpSendsAgainAndWhatPortsCountIsShown() {
+    FlowTable table = new FlowTable();
+    for (int i = 1; i <= 2; i++) {
+      table.add(line(1_000L * i, 1, 0, true, "", "").replace("\"last_8\"",
+          "\"network\":{\"retransmitted\":%d,\"round_trip_us\":812},\"last_8\"".formatted(30 * i * i)));
+      table.add(("{\"at\":%d,\"agent\":\"prefill\",\"rail\":\"verbs:mlx5_0:1\",\"port\":\"mlx5_0:1\",\"counters\":"
+          + "{\"np_cnp_sent\":%d,\"out_of_sequence\":5,\"port_xmit_data\":%d}}").formatted(1_000 * i, 4 * i, 9 * i));
+    }
+
+    List<String> rows = table.text().lines().toList();
+    assertThat(rows.get(0)).contains("rtt us", "again");
+    assertThat(rows.get(1)).contains(" 812 ", " 90 ");
+    assertThat(rows.getLast()).contains("mlx5_0:1", "counted np_cnp_sent +4").doesNotContain("out_of", "xmit");
+  }
+
+  @Test
   void aLinkThatIsMadeAnewCountsFromTheBeginning() {
     FlowTable table = new FlowTable();
     table.add(line(1_000, 1, 9_000_000_000L, true, "", ""));

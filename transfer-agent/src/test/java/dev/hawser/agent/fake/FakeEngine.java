@@ -13,6 +13,7 @@ import dev.hawser.engine.LinkException;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.telemetry.FlowReport;
+import dev.hawser.engine.telemetry.PortReport;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.RegionBinder;
 import dev.hawser.memory.RegionKeys;
@@ -127,6 +128,11 @@ public final class FakeEngine implements Engine {
   @Override
   public Map<String, byte[]> transportDescriptions() {
     return Map.of("fake", address.getBytes(StandardCharsets.US_ASCII));
+  }
+
+  @Override
+  public List<PortReport> ports() {
+    return List.of();
   }
 
   @Override
