@@ -95,6 +95,11 @@ public final class Region implements AutoCloseable {
     return segment == null || !segment.isReadOnly();
   }
 
+  /** Whether the registry allocated the memory: then it stays mapped as long as the region is used. */
+  public boolean isAllocated() {
+    return registration.allocation() != null;
+  }
+
   /** What transports bound. */
   public Registration registration() {
     return registration;

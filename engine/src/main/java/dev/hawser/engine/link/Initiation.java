@@ -414,24 +414,17 @@ final class Initiation {
     Cause cause =
         switch (status) {
           case REMOTE_REGION_CLOSED -> Cause.REMOTE_REGION_CLOSED;
-          case LOCAL_ACCESS -> Cause.LOCAL_ACCESS;
+          case LOCAL_ACCESS, LOCAL_UNMAPPED -> Cause.LOCAL_ACCESS;
           default -> Cause.REMOTE_ACCESS;
         };
     String why =
-        "%s: %s at byte %d over %s%s: %s"
+        "%s: %s at byte %d over %s: %s"
             .formatted(
                 t,
                 status,
                 position,
                 g,
-                detail == 0 ? "" : " (code " + detail + ")",
-                switch (cause) {
-                  case REMOTE_REGION_CLOSED ->
-                    "the target closed that region; fetch its metadata again";
-                  case LOCAL_ACCESS -> "local memory cannot be used; " + localObstacle(g);
-                  default ->
-                    "the target refused key, range or permission; compare with its registration";
-                });
+                ChunkRefusal.explain(t.plan(), link.peer(), status, position, detail, () -> localObstacle(g)));
     t.refused = true;
     close(t, cause, why, g.path.route.local().toString(), g.key.toString(), position);
   }

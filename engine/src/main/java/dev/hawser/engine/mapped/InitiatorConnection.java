@@ -343,8 +343,7 @@ public final class InitiatorConnection extends MappedConnection {
     long length = queue.length();
     long moved = mover.move(queue.op(), plan, queue.position(), length);
     if (moved < 0) {
-      moveFailed();
-      return -1;
+      return moveFailed() ? -1 : 0;
     }
     queue.advance(moved);
     segment().stores(++stores);
@@ -356,12 +355,21 @@ public final class InitiatorConnection extends MappedConnection {
     return moved;
   }
 
-  private void moveFailed() {
+  /** The next request could not be moved: it ends, or the path fails. True if the path has failed. */
+  private boolean moveFailed() {
+    WorkStatus lost = mover.lost();
     PathFault fault = mover.fault();
     if (fault == null) {
       throw new IllegalStateException(describe() + ": the mover failed without saying why");
     }
-    fail(fault.kind(), fault.detail());
+    if (lost == null || !tellRefused(queue.transfer())) {
+      fail(fault.kind(), fault.detail());
+      return true;
+    }
+    begun = false;
+    queue.begun(0, lost);
+    reap();
+    return false;
   }
 
   @Override

@@ -9,6 +9,7 @@ import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.WorkStatus;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -51,7 +52,7 @@ public interface Mover {
    * @param position where in the plan it begins
    * @param length bytes left of the request
    * @return bytes that will be moved, more than 0 unless {@code length} is 0 or there is no room now; −1 if it failed, see
-   *     {@link #fault}
+   *     {@link #lost} and {@link #fault}
    */
   long move(Op op, TransferPlan plan, long position, long length);
 
@@ -68,6 +69,14 @@ public interface Mover {
   /** Whether nothing that was begun touches memory any more, here or at the target. */
   default boolean isIdle() {
     return true;
+  }
+
+  /**
+   * How the request ends at whose memory a {@link #move} failed because it is not there any more; the path is good for
+   * others. Null if none did since the last call.
+   */
+  default @Nullable WorkStatus lost() {
+    return null;
   }
 
   /** Why something failed; null if nothing did since the last call. */

@@ -18,6 +18,7 @@ import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.DeviceOps;
 import dev.hawser.memory.ffi.Errno;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,7 @@ final class HostMover implements Mover {
   private @Nullable PeerRegion lastPeer;
 
   private @Nullable PathFault fault;
+  private @Nullable WorkStatus lost;
 
   HostMover(PeerRegions regions, DeviceOps host, PeerProcess peer, ProcFiles proc) {
     this.regions = regions;
@@ -142,7 +144,17 @@ final class HostMover implements Mover {
           default -> PathFault.Kind.WORK_ERROR;
         };
     fault = new PathFault(kind, KernelCopy.explain(errno, peer.pid(), proc));
+    if (errno == Errno.EFAULT) {
+      lost = kernel.isLostHere() ? WorkStatus.LOCAL_UNMAPPED : WorkStatus.REMOTE_UNMAPPED;
+    }
     return false;
+  }
+
+  @Override
+  public @Nullable WorkStatus lost() {
+    WorkStatus found = lost;
+    lost = null;
+    return found;
   }
 
   @Override

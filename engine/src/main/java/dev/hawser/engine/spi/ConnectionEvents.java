@@ -14,7 +14,8 @@ public interface ConnectionEvents {
    * A posted request, flush or message ended. After {@link WorkStatus#FLUSHED} the outcome at the
    * target is not known.
    *
-   * @param detail the transport's own code (verbs vendor error), 0 if none
+   * @param detail the transport's own code (verbs vendor error); with {@link WorkStatus#REMOTE_UNMAPPED} the target's
+   *     region id, with {@link WorkStatus#LOCAL_UNMAPPED} the address; 0 if none
    */
   void completed(Connection connection, long workId, WorkStatus status, long detail);
 
@@ -27,7 +28,7 @@ public interface ConnectionEvents {
   void flushArrived(Connection connection, long transfer, boolean abort);
 
   /**
-   * Target, software transports: a chunk of this transfer was refused, and nothing of it applied.
+   * Target, software transports: a chunk of this transfer was refused, and nothing of it applied, or not all of it could be.
    * Reported before anything that was posted behind it, so that a record that was chained to the
    * data is not delivered without them. (In hardware the queue pair fails instead.)
    */

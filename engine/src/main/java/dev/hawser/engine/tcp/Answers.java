@@ -16,6 +16,7 @@ final class Answers {
 
   private final long[] refused = new long[NACKS];
   private final int[] codes = new int[NACKS];
+  private final int[] regions = new int[NACKS];
   private int first;
   private int count;
   private long processed;
@@ -40,10 +41,16 @@ final class Answers {
     return count == NACKS;
   }
 
-  void refuse(long sequence, WorkStatus status) {
+  /**
+   * Refuses a request.
+   *
+   * @param region the one whose memory is not there, with {@link WorkStatus#REMOTE_UNMAPPED}; else 0
+   */
+  void refuse(long sequence, WorkStatus status, int region) {
     int slot = (first + count) & (NACKS - 1);
     refused[slot] = sequence;
     codes[slot] = code(status);
+    regions[slot] = region;
     count++;
   }
 
@@ -54,12 +61,12 @@ final class Answers {
   /** Queues as much as there is room for. */
   void queue(SendQueue out) {
     while (count > 0 && fits(out)) {
-      append(out, FrameLayout.NACK, codes[first], refused[first]);
+      append(out, FrameLayout.NACK, codes[first], regions[first], refused[first]);
       first = (first + 1) & (NACKS - 1);
       count--;
     }
     if (count == 0 && said != processed && fits(out)) {
-      append(out, FrameLayout.ACK, 0, processed);
+      append(out, FrameLayout.ACK, 0, 0, processed);
       said = processed;
     }
   }
@@ -68,17 +75,19 @@ final class Answers {
     return out.freePlaces() > 0 && out.freeControl() >= FrameLayout.HEADER_BYTES;
   }
 
-  private static void append(SendQueue out, int type, int flags, long sequence) {
+  private static void append(SendQueue out, int type, int flags, int region, long sequence) {
     long at = out.control(FrameLayout.HEADER_BYTES);
-    FrameLayout.writeHeader(at, type, flags, 0, 0, sequence, 0, 0);
+    FrameLayout.writeHeader(at, type, flags, 0, region, sequence, 0, 0);
     out.append(at, FrameLayout.HEADER_BYTES);
   }
 
-  private static int code(WorkStatus status) {
+  static int code(WorkStatus status) {
     return switch (status) {
       case REMOTE_ACCESS -> 1;
       case REMOTE_REGION_CLOSED -> 2;
-      case SUCCESS, FLUSHED, LOCAL_ACCESS -> throw new IllegalArgumentException(status + " is no refusal");
+      case REMOTE_UNMAPPED -> 3;
+      case SUCCESS, FLUSHED, LOCAL_ACCESS, LOCAL_UNMAPPED ->
+        throw new IllegalArgumentException(status + " is no refusal");
     };
   }
 
@@ -87,6 +96,7 @@ final class Answers {
     return switch (code) {
       case 1 -> WorkStatus.REMOTE_ACCESS;
       case 2 -> WorkStatus.REMOTE_REGION_CLOSED;
+      case 3 -> WorkStatus.REMOTE_UNMAPPED;
       default -> WorkStatus.SUCCESS;
     };
   }

@@ -38,7 +38,7 @@ final class FrameLayout {
   static final int ACK = 6;
   static final int NACK = 7;
 
-  /** READ_DATA: nothing more comes for this READ. */
+  /** READ_DATA, without payload: all pieces of this READ have come. */
   static final int FLAG_LAST = 1;
 
   /** FLUSH: of an ABORT. */

@@ -26,8 +26,8 @@ final class InitiatorConnection extends TcpConnection {
   private final SegmentCursor cursor = new SegmentCursor();
   private final ReadPlaces reads;
   private final @Nullable NetworkInterface device;
-  private boolean lastPiece; // the READ_DATA under way ends its READ
   private String localObstacle = "";
+  private boolean foreign; // of the request that was looked at last, some local memory may have been freed by its owner
 
   /** An end of which nobody knows by which interface it goes out. */
   InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging) {
@@ -116,14 +116,15 @@ final class InitiatorConnection extends TcpConnection {
     if (usable && ring != null) {
       placeStaged(request, read, at + FrameLayout.HEADER_BYTES, ring, sequence);
       if (read) {
-        reads.post(sequence, 1, length);
+        reads.post(sequence, 1, length, false);
       }
     } else if (usable) {
       place(request, read, at + FrameLayout.HEADER_BYTES);
       if (read) {
-        reads.post(sequence, carried, length);
+        reads.post(sequence, carried, length, foreign);
       }
     }
+    outstanding.endsBefore(sequence, out.tail());
     return true;
   }
 
@@ -170,6 +171,7 @@ final class InitiatorConnection extends TcpConnection {
     }
     cursor.start(request.plan(), request.position(), request.length());
     Region checked = null;
+    foreign = false;
     while (cursor.next()) {
       Region region = cursor.localRegion();
       if (region != checked) {
@@ -177,6 +179,7 @@ final class InitiatorConnection extends TcpConnection {
         if (!reachable || (read && !region.writable())) {
           return false;
         }
+        foreign |= !region.isAllocated();
         checked = region;
       }
     }
@@ -236,7 +239,18 @@ final class InitiatorConnection extends TcpConnection {
 
   @Override
   void placed(long sequence) {
-    outstanding.end(sequence, WorkStatus.SUCCESS);
+    outstanding.end(sequence, WorkStatus.SUCCESS, 0);
+  }
+
+  /** Some WRITE's: its length was said already, so that the stream ends here, and the other requests go over another. */
+  @Override
+  void lost(long place) {
+    long address = out.address(place);
+    outstanding.endAt(place, WorkStatus.LOCAL_UNMAPPED, address);
+    fail(
+        new PathFault(
+            PathFault.Kind.ABORTED,
+            "%s: local memory at 0x%x is not mapped any more".formatted(describe(), address)));
   }
 
   @Override
@@ -277,13 +291,16 @@ final class InitiatorConnection extends TcpConnection {
       protocolError("READ_DATA of " + length + " bytes for " + sequence + ", which was not asked for");
       return;
     }
-    boolean last = length == reads.remaining();
-    if (flags != (last ? FrameLayout.FLAG_LAST : 0) || (length == 0 && !last)) {
+    boolean last = flags == FrameLayout.FLAG_LAST;
+    if ((flags != 0 && !last) || last != (length == 0) || (last && reads.remaining() != 0)) {
       protocolError("READ_DATA of " + length + " bytes with flags " + flags);
       return;
     }
     in.consume(FrameLayout.HEADER_BYTES);
-    lastPiece = last;
+    if (last) {
+      readEnded();
+      return;
+    }
     reads.take(length, in);
     expectPayload();
     in.beginPayload(length);
@@ -291,14 +308,17 @@ final class InitiatorConnection extends TcpConnection {
 
   @Override
   void payloadCame(ConnectionEvents events) {
-    if (lastPiece) {
-      if (stagedIn.isNext(reads.sequence())) {
-        stagedIn.arrived();
-      } else {
-        outstanding.end(reads.sequence(), WorkStatus.SUCCESS);
-      }
-      reads.end();
+    reads.lose(in.lost());
+  }
+
+  private void readEnded() {
+    long lost = reads.lost();
+    if (stagedIn.isNext(reads.sequence())) {
+      stagedIn.arrived();
+    } else {
+      outstanding.end(reads.sequence(), lost == 0 ? WorkStatus.SUCCESS : WorkStatus.LOCAL_UNMAPPED, lost);
     }
+    reads.end();
   }
 
   private void refused(long at) {
@@ -311,7 +331,8 @@ final class InitiatorConnection extends TcpConnection {
       return;
     }
     if (outstanding.kind(sequence) == Outstanding.Kind.READ) {
-      if (sequence != reads.sequence() || reads.hasBegun()) {
+      boolean mayHaveBegun = status == WorkStatus.REMOTE_UNMAPPED;
+      if (sequence != reads.sequence() || (reads.hasBegun() && !mayHaveBegun)) {
         protocolError("NACK of READ " + sequence + " out of turn");
         return;
       }
@@ -320,7 +341,8 @@ final class InitiatorConnection extends TcpConnection {
         stagedIn.refused();
       }
     }
+    long detail = status == WorkStatus.REMOTE_UNMAPPED ? Integer.toUnsignedLong(FrameLayout.chunk(at)) : 0;
     in.consume(FrameLayout.HEADER_BYTES);
-    outstanding.end(sequence, status);
+    outstanding.end(sequence, status, detail);
   }
 }

@@ -28,6 +28,8 @@ final class Outstanding {
   private final long[] workIds = new long[SLOTS];
   private final Kind[] kinds = new Kind[SLOTS];
   private final @Nullable WorkStatus[] statuses = new @Nullable WorkStatus[SLOTS]; // null: not ended
+  private final long[] details = new long[SLOTS];
+  private final long[] ends = new long[SLOTS]; // of data: the place in the send queue behind its last
   private long head = 1; // oldest
   private long tail = 1; // next
   private long acknowledged; // highest
@@ -60,6 +62,7 @@ final class Outstanding {
     workIds[slot] = workId;
     kinds[slot] = kind;
     statuses[slot] = status;
+    details[slot] = 0;
     if (kind != Kind.MESSAGE) {
       data++;
     }
@@ -75,8 +78,25 @@ final class Outstanding {
     return kinds[slot(sequence)];
   }
 
-  void end(long sequence, WorkStatus status) {
+  void end(long sequence, WorkStatus status, long detail) {
     statuses[slot(sequence)] = status;
+    details[slot(sequence)] = detail;
+  }
+
+  /** Where in the send queue the bytes of a data request end. */
+  void endsBefore(long sequence, long place) {
+    ends[slot(sequence)] = place;
+  }
+
+  /** Ends the data request that a place in the send queue belongs to, which has not been sent. */
+  void endAt(long place, WorkStatus status, long detail) {
+    for (long each = head; each - tail < 0; each++) {
+      int slot = slot(each);
+      if (statuses[slot] == null && kinds[slot] == Kind.DATA && ends[slot] - place > 0) {
+        end(each, status, detail);
+        return;
+      }
+    }
   }
 
   /**
@@ -128,7 +148,7 @@ final class Outstanding {
       head++;
       reported++;
       if (wanted) {
-        events.completed(connection, workIds[slot], status, 0);
+        events.completed(connection, workIds[slot], status, details[slot]);
       }
     }
     return reported;

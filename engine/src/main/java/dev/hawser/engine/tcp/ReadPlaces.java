@@ -19,11 +19,13 @@ final class ReadPlaces {
   private final long[] sequences = new long[Outstanding.DATA_SLOTS];
   private final int[] counts = new int[Outstanding.DATA_SLOTS];
   private final long[] bytes = new long[Outstanding.DATA_SLOTS];
+  private final boolean[] foreign = new boolean[Outstanding.DATA_SLOTS]; // may have been freed by their owner
   private long head; // place
   private long tail;
   private int firstRead;
   private int reads;
   private boolean begun; // data of the first READ have come
+  private long lost; // a place of the first READ that is not there; 0: none
 
   ReadPlaces(long places) {
     this.places = places;
@@ -46,11 +48,12 @@ final class ReadPlaces {
     tail -= count;
   }
 
-  void post(long sequence, int count, long length) {
+  void post(long sequence, int count, long length, boolean mayBeLost) {
     int slot = (firstRead + reads) & (Outstanding.DATA_SLOTS - 1);
     sequences[slot] = sequence;
     counts[slot] = count;
     bytes[slot] = length;
+    foreign[slot] = mayBeLost;
     reads++;
   }
 
@@ -77,6 +80,9 @@ final class ReadPlaces {
     begun = true;
     bytes[firstRead] -= length;
     receiver.beginPlaces();
+    if (foreign[firstRead]) {
+      receiver.mayBeLost();
+    }
     long left = length;
     while (left > 0) {
       long first = place(head);
@@ -92,11 +98,22 @@ final class ReadPlaces {
     }
   }
 
+  /** Memory of the first READ is not there; 0 changes nothing. */
+  void lose(long address) {
+    lost = lost == 0 ? address : lost;
+  }
+
+  /** Where memory of the first READ turned out not to be there; 0 if it is. */
+  long lost() {
+    return lost;
+  }
+
   /** The first READ has ended. */
   void end() {
     head += counts[firstRead];
     firstRead = (firstRead + 1) & (Outstanding.DATA_SLOTS - 1);
     reads--;
     begun = false;
+    lost = 0;
   }
 }

@@ -35,6 +35,7 @@ final class ReadService {
   private final long[] sequences = new long[READS];
   private final int[] counts = new int[READS]; // segments that have not been queued
   private final long[] remaining = new long[READS];
+  private final long[] trailers = new long[READS]; // addresses of the frames that end them
   private final long[] endPlaces = new long[READS];
   private final @Nullable RegionUses[] uses = new @Nullable RegionUses[READS];
 
@@ -45,6 +46,8 @@ final class ReadService {
   private long head; // segment of the READ that is being queued
   private long tail;
   private boolean admitted; // that READ
+  private boolean lost; // something of that READ is not there any more
+  private int lostRegion;
   private long offset; // in its first segment
   private Device device = Device.HOST; // of that READ, if it is to be staged
 
@@ -102,7 +105,7 @@ final class ReadService {
         WorkStatus status = admit(slot, check);
         if (status != WorkStatus.SUCCESS) {
           uses(slot).releaseAll();
-          answers.refuse(sequences[slot], status);
+          answers.refuse(sequences[slot], status, 0);
           answers.queue(out);
           head += counts[slot];
           endPlaces[slot] = out.tail();
@@ -110,10 +113,14 @@ final class ReadService {
           continue;
         }
         admitted = true;
+        lost = false;
         offset = 0;
         device = check.device();
       }
-      if (device.isHost()) {
+      if (lost) {
+        head += counts[slot];
+        end(slot, out);
+      } else if (device.isHost()) {
         queuePiece(slot, out);
       } else if (!queueStaged(slot, check, out)) {
         return;
@@ -152,8 +159,7 @@ final class ReadService {
   private long beginPiece(int slot, SendQueue out) {
     long length = Math.min(remaining[slot], PIECE_BYTES);
     long header = out.control(FrameLayout.HEADER_BYTES);
-    int flags = length == remaining[slot] ? FrameLayout.FLAG_LAST : 0;
-    FrameLayout.writeHeader(header, FrameLayout.READ_DATA, flags, 0, 0, sequences[slot], length, 0);
+    FrameLayout.writeHeader(header, FrameLayout.READ_DATA, 0, 0, 0, sequences[slot], length, 0);
     out.append(header, FrameLayout.HEADER_BYTES);
     return length;
   }
@@ -161,10 +167,47 @@ final class ReadService {
   private void endPiece(int slot, SendQueue out, long length) {
     remaining[slot] -= length;
     if (remaining[slot] == 0) {
-      admitted = false;
-      endPlaces[slot] = out.tail();
-      queued++;
+      end(slot, out);
     }
+  }
+
+  /** Says that all has been sent, or that it could not be. */
+  private void end(int slot, SendQueue out) {
+    trailers[slot] = out.control(FrameLayout.HEADER_BYTES);
+    FrameLayout.writeHeader(
+        trailers[slot], FrameLayout.READ_DATA, FrameLayout.FLAG_LAST, 0, 0, sequences[slot], 0, 0);
+    if (lost) {
+      refuse(slot, lostRegion);
+    }
+    out.append(trailers[slot], FrameLayout.HEADER_BYTES);
+    admitted = false;
+    endPlaces[slot] = out.tail();
+    queued++;
+  }
+
+  private void refuse(int slot, int region) {
+    FrameLayout.writeHeader(
+        trailers[slot],
+        FrameLayout.NACK,
+        Answers.code(WorkStatus.REMOTE_UNMAPPED),
+        0,
+        region,
+        sequences[slot],
+        0,
+        0);
+  }
+
+  /** A place in the send queue, of some READ, is not there any more: the READ ends as refused, behind what was announced. */
+  void lost(long place, int region) {
+    for (int i = 0; i < queued; i++) {
+      int slot = slot(first + i);
+      if (endPlaces[slot] - place > 0) {
+        refuse(slot, region);
+        return;
+      }
+    }
+    lost = true;
+    lostRegion = region;
   }
 
   /** As {@link #queuePiece}, through a slot that a device fills; false if there is none now. */
@@ -210,7 +253,7 @@ final class ReadService {
   }
 
   private void queuePiece(int slot, SendQueue out) {
-    long length = beginPiece(slot, out);
+    long length = remaining[slot] == 0 ? 0 : beginPiece(slot, out);
     long left = length;
     while (left > 0) {
       long at = segment(head);

@@ -5,7 +5,9 @@
 
 package dev.hawser.engine.tcp;
 
+import dev.hawser.engine.net.ForeignMemory;
 import dev.hawser.engine.net.RawMemory;
+import dev.hawser.memory.ffi.Errno;
 import java.nio.ByteBuffer;
 
 /**
@@ -27,11 +29,12 @@ final class Receiver {
   private static final int PLACES = FrameLayout.MAX_SEGMENTS + 1;
 
   /** Native memory that it needs. */
-  static final long NATIVE_BYTES = STAGING_BYTES + (long) PLACES * Places.BYTES;
+  static final long NATIVE_BYTES = STAGING_BYTES + (long) PLACES * Places.BYTES + ForeignMemory.NATIVE_BYTES;
 
   private final long staging;
   private final long places;
   private final ByteBuffer view;
+  private final ForeignMemory memory;
 
   private int start;
   private int end;
@@ -39,12 +42,15 @@ final class Receiver {
   private int count; // places
   private long remaining; // payload bytes that have not come
   private boolean discarding;
+  private boolean foreign; // some place may have been freed by its owner
+  private long lost; // the address of one that was; 0: none
   private boolean drained; // the last call emptied the socket
 
   Receiver(long staging, long places, ByteBuffer view) {
     this.staging = staging;
     this.places = places;
     this.view = view;
+    this.memory = new ForeignMemory(places + (long) PLACES * Places.BYTES);
   }
 
   /** Bytes in the buffer. */
@@ -76,6 +82,18 @@ final class Receiver {
   void beginPlaces() {
     next = 0;
     count = 0;
+    foreign = false;
+    lost = 0;
+  }
+
+  /** The places are not all of memory that stays mapped. */
+  void mayBeLost() {
+    foreign = true;
+  }
+
+  /** Where the memory of the places turned out not to be there: their payload was dropped from there on; 0 if it is. */
+  long lost() {
+    return lost;
   }
 
   /** Adds one, which is not empty. */
@@ -129,7 +147,12 @@ final class Receiver {
    */
   long read(Wire wire, int need) {
     if (remaining > 0) {
-      return discarding ? readAway(wire) : readPayload(wire);
+      long n = discarding ? readAway(wire) : readPayload(wire);
+      if (n == -Errno.EFAULT && !discarding) {
+        lose();
+        n = readAway(wire); // the kernel has taken nothing
+      }
+      return n;
     }
     int wanted = Math.max(need - staged(), READ_AHEAD_BYTES);
     if (STAGING_BYTES - end < wanted) {
@@ -200,6 +223,20 @@ final class Receiver {
     }
   }
 
+  /** One of the places is not there: the rest of the payload goes nowhere. */
+  private void lose() {
+    discarding = true;
+    lost = Places.address(places + (long) next * Places.BYTES);
+    for (int i = next; i < count; i++) {
+      long place = places + (long) i * Places.BYTES;
+      long unreadable = ForeignMemory.firstUnreadable(Places.address(place), Places.length(place));
+      if (unreadable != -1) {
+        lost = unreadable;
+        return;
+      }
+    }
+  }
+
   /** Moves what is in the buffer to its places, or away. */
   private void place() {
     while (remaining > 0 && start < end) {
@@ -207,7 +244,12 @@ final class Receiver {
       if (!discarding) {
         long place = places + (long) next * Places.BYTES;
         n = (int) Math.min(n, Places.length(place));
-        RawMemory.copy(at(), Places.address(place), n);
+        if (!foreign) {
+          RawMemory.copy(at(), Places.address(place), n);
+        } else if (!memory.copy(at(), Places.address(place), n)) {
+          lose();
+          continue;
+        }
         advance(n);
       } else {
         remaining -= n;

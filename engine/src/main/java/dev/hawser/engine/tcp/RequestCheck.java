@@ -17,6 +17,7 @@ final class RequestCheck {
   private @Nullable Region last;
   private Device device = Device.HOST;
   private boolean onDevice;
+  private boolean isAllocated;
 
   RequestCheck(MemoryRegistry registry) {
     this.registry = registry;
@@ -46,6 +47,7 @@ final class RequestCheck {
     if (onDevice) {
       device = region.device();
     }
+    isAllocated = region.isAllocated();
     if (!uses.retain(region)) {
       last = null;
       return WorkStatus.REMOTE_REGION_CLOSED;
@@ -74,6 +76,11 @@ final class RequestCheck {
   /** The device that some segment of the request lies on; the host if none does. */
   Device device() {
     return device;
+  }
+
+  /** Whether the segment that was admitted last is of memory that stays mapped. */
+  boolean isAllocated() {
+    return isAllocated;
   }
 
   /** Whether the segment that was admitted last lies on it. */

@@ -5,8 +5,10 @@
 
 package dev.hawser.engine.tcp;
 
+import dev.hawser.engine.net.ForeignMemory;
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.memory.ffi.Errno;
+import dev.hawser.memory.ffi.PageMappings;
 import java.nio.ByteBuffer;
 
 /**
@@ -173,6 +175,42 @@ final class SendQueue {
     }
     sent += total;
     return total;
+  }
+
+  /**
+   * The first place that cannot be read, of those that the next call would send: its memory was freed.
+   *
+   * @return −1 if there is none
+   */
+  long firstUnreadable() {
+    long end = Math.min(Math.min(tail, heldFrom), head + IOV_MAX);
+    for (long i = head; i - end < 0; i++) {
+      long address = Places.address(place(i));
+      if (!isControl(address) && ForeignMemory.firstUnreadable(address, Places.length(place(i))) != -1) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** The first byte of a place that has not been sent. */
+  long address(long place) {
+    return Places.address(place(place));
+  }
+
+  /** Sends zeros in the place of bytes that are not there any more: as many were promised. At most 1 MiB. */
+  void blank(long place) {
+    Places.set(place(place), Zeros.ADDRESS, Math.min(Places.length(place(place)), Zeros.BYTES));
+  }
+
+  /** Pages that nobody writes to and that take no memory. For the life of the process. */
+  private static final class Zeros {
+    static final long BYTES = 1 << 20;
+    static final long ADDRESS =
+        PageMappings.map(
+            BYTES, PageMappings.PROT_READ, PageMappings.MAP_PRIVATE | PageMappings.MAP_ANONYMOUS, -1, 0);
+
+    private Zeros() {}
   }
 
   private void remove(long bytes) {

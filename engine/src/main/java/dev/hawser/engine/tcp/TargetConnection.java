@@ -22,9 +22,12 @@ final class TargetConnection extends TcpConnection {
   private WorkStatus writeStatus = WorkStatus.SUCCESS; // of the WRITE under way
   private long writeTransfer;
   private boolean writeStaged; // it comes through a slot
+  private final LostMemory lostMemory;
 
-  TargetConnection(PathKey key, BootstrapStream stream, MemoryRegistry registry, PathStaging staging) {
+  TargetConnection(
+      PathKey key, BootstrapStream stream, MemoryRegistry registry, PathStaging staging, LostMemory lostMemory) {
     super(key, stream, ReadService.NATIVE_BYTES, staging);
+    this.lostMemory = lostMemory;
     this.check = new RequestCheck(registry);
     this.reads = new ReadService(extra, staging, stagedOut);
   }
@@ -77,6 +80,9 @@ final class TargetConnection extends TcpConnection {
         stagedIn.add(address, bytes, check.onDevice());
       } else {
         in.addPlace(address, bytes);
+        if (!check.isAllocated()) {
+          in.mayBeLost();
+        }
       }
     }
     in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
@@ -124,8 +130,13 @@ final class TargetConnection extends TcpConnection {
       return;
     }
     writeUses.releaseAll();
+    int region = 0;
+    if (in.lost() != 0) {
+      region = lostMemory.met(in.lost(), describe());
+      writeStatus = WorkStatus.REMOTE_UNMAPPED;
+    }
     if (writeStatus != WorkStatus.SUCCESS) {
-      answers.refuse(sequence, writeStatus);
+      answers.refuse(sequence, writeStatus, region);
       events.refused(this, writeTransfer);
     }
     processed(sequence);
@@ -219,6 +230,13 @@ final class TargetConnection extends TcpConnection {
   @Override
   boolean canServe() {
     return !reads.isIdle();
+  }
+
+  /** A READ asked for it. As many bytes as were announced follow, and then, instead of its end, that it is refused. */
+  @Override
+  void lost(long place) {
+    reads.lost(place, lostMemory.met(out.address(place), describe()));
+    out.blank(place);
   }
 
   @Override

@@ -247,6 +247,9 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     return false;
   }
 
+  /** A place in the send queue is not there any more. */
+  abstract void lost(long place);
+
   /** Data has left: what was held for it can go. */
   void sent() {}
 
@@ -259,6 +262,13 @@ abstract sealed class TcpConnection implements Connection permits InitiatorConne
     }
     stagedOut.open(out);
     long n = out.send(wire, POLL_BYTES);
+    if (n == -Errno.EFAULT) {
+      long place = out.firstUnreadable();
+      if (place >= 0) {
+        lost(place);
+        return 1;
+      }
+    }
     if (n < 0) {
       // What has arrived is processed first: it may be the acknowledgement of what was posted.
       writeFailure = (int) -n;

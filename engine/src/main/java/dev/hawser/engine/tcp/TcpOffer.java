@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
 
 /**
  * What the two ends say of themselves before they begin, 16 bytes: u16 version, u16 zero, u32 READs and u32 READ
- * segments that the target takes at once, u32 longest message. Both ends of version 1 have the same figures; an end that
+ * segments that the target takes at once, u32 longest message. Both ends of version 2 have the same figures; an end that
  * offers less than the other needs is refused.
  *
  * @param reads READs under way
@@ -22,7 +22,7 @@ record TcpOffer(int reads, int readSegments, int messageBytes) {
   static final TcpOffer OURS =
       new TcpOffer(ReadService.READS, ReadService.SEGMENTS, FrameLayout.MAX_MESSAGE_BYTES);
 
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   private static final int BYTES = 16;
 
   byte[] encode() {

@@ -48,12 +48,14 @@ final class TcpTransport implements Transport {
 
   private final MemoryRegistry registry;
   private final Staging staging;
+  private final LostMemory lostMemory;
   private final TcpSettings settings;
   private final TcpRails rails;
 
   TcpTransport(MemoryRegistry registry, TcpSettings settings, TcpRails rails) {
     this.registry = registry;
     this.staging = new Staging(registry);
+    this.lostMemory = new LostMemory(registry);
     this.settings = settings;
     this.rails = rails;
   }
@@ -163,7 +165,7 @@ final class TcpTransport implements Transport {
     @Override
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
       settings.apply(stream.fd());
-      return new TargetConnection(key, stream, registry, new PathStaging(staging));
+      return new TargetConnection(key, stream, registry, new PathStaging(staging), lostMemory);
     }
 
     @Override

@@ -20,6 +20,7 @@ final class Recorder implements ConnectionEvents {
   record Completion(long workId, WorkStatus status) {}
 
   final List<Completion> completions = new ArrayList<>();
+  final List<Long> details = new ArrayList<>();
   final List<byte[]> messages = new ArrayList<>();
   final List<String> order = new ArrayList<>();
   @Nullable
@@ -28,6 +29,7 @@ final class Recorder implements ConnectionEvents {
   @Override
   public void completed(Connection connection, long workId, WorkStatus status, long detail) {
     completions.add(new Completion(workId, status));
+    details.add(detail);
     order.add("completed " + workId + " " + status);
   }
 

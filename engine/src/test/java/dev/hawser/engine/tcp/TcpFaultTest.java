@@ -360,7 +360,8 @@ class TcpFaultTest {
       TcpRig.Stream stream = new TcpRig.Stream(pair[1], null);
       connection =
           target
-              ? new TargetConnection(new PathKey(1, 1), stream, registry, new PathStaging(new Staging(registry)))
+              ? new TargetConnection(new PathKey(1, 1), stream, registry, new PathStaging(new Staging(registry)),
+                  new LostMemory(registry))
               : new InitiatorConnection(new PathKey(1, 1), stream, new PathStaging(new Staging(registry)));
     }
 

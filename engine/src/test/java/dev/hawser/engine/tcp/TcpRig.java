@@ -58,7 +58,7 @@ final class TcpRig implements AutoCloseable {
         new PathStaging(new Staging(registry)));
     this.target =
         new TargetConnection(new PathKey(3, 1), new Stream(pair[1], tls == null ? null : engines[1]), registry,
-            new PathStaging(new Staging(registry)));
+            new PathStaging(new Staging(registry)), new LostMemory(registry));
   }
 
   /** A connected pair: who dialled, who accepted. */

@@ -47,7 +47,7 @@ public final class TcpStreamBench {
     InitiatorConnection initiator = new InitiatorConnection(new PathKey(0, 1), new TcpRig.Stream(pair[0], null),
         new PathStaging(new Staging(registry)));
     TargetConnection target = new TargetConnection(new PathKey(0, 1), new TcpRig.Stream(pair[1], null), registry,
-        new PathStaging(new Staging(registry)));
+        new PathStaging(new Staging(registry)), new LostMemory(registry));
 
     TransferPlan plan = plan(local, remote, request, block);
     Thread server =

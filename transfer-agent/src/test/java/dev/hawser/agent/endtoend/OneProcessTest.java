@@ -33,6 +33,7 @@ import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.Region;
+import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.metadata.MetadataConfig;
 import dev.hawser.metadata.MetadataService;
 import java.lang.foreign.ValueLayout;
@@ -108,6 +109,48 @@ class OneProcessTest {
       assertThat(there.awaitNotification(LONG).payload()).isEmpty();
       assertThat(peer.paths()).isNotEmpty().allSatisfy(path -> assertThat(path.transport()).isEqualTo(transport));
     }
+  }
+
+  /** Freed behind its region: whoever asks is told of which memory, each time and at once, and all else goes on. */
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
+  void memoryThatIsGoneFailsItsTransfersWithItsRegion(String transport) {
+    int bytes = 1 << 20;
+    // Pages that nobody may touch stand for those that were freed: nothing else comes to lie there.
+    long freed = PageMappings.map(bytes, 0, PageMappings.MAP_PRIVATE | PageMappings.MAP_ANONYMOUS, -1, 0);
+    try (Agent here = start("here", transport); Agent there = start("there", transport)) {
+      Region ours = here.allocate("pool", bytes);
+      Region lost = here.register("lost", freed, bytes, Access.LOCAL);
+      there.allocate("pool", bytes);
+      Region gone = there.register("gone", freed, bytes, Access.REMOTE_READ_WRITE);
+      Peer peer = here.addPeer(there.metadata());
+      BlockList pool = peer.region("pool").blocks();
+      BlockList remote = peer.region("gone").blocks();
+
+      for (int round = 0; round < 3; round++) {
+        for (Operation operation : Operation.values()) {
+          refusedForItsMemory(here.prepare(operation, Blocks.of(ours), peer, remote), Cause.REMOTE_ACCESS, gone,
+              "at there");
+          if (transport.equals("tcp")) { // others copy it themselves, as the program would
+            refusedForItsMemory(here.prepare(operation, Blocks.of(lost), peer, pool), Cause.LOCAL_ACCESS, lost, "");
+          }
+          here.prepare(operation, Blocks.of(ours), peer, pool).notification(new byte[] {1}).postAndAwait(LONG);
+          assertThat(there.awaitNotification(LONG).payload()).containsExactly(1);
+        }
+      }
+      lost.close(LONG);
+      gone.close(LONG);
+    }
+    PageMappings.unmap(freed, bytes);
+  }
+
+  private static void refusedForItsMemory(PreparedTransfer transfer, Cause cause, Region region, String where) {
+    assertThatThrownBy(() -> transfer.notification(new byte[] {9}).postAndAwait(LONG))
+        .isInstanceOfSatisfying(TransferException.class,
+            failed -> assertThat(failed.failure()).as(failed.getMessage()).isEqualTo(cause))
+        .hasMessageContaining("the memory of region " + Integer.toUnsignedString(region.id()))
+        .hasMessageContaining(where)
+        .hasMessageContaining("is not mapped any more");
   }
 
   @ParameterizedTest
