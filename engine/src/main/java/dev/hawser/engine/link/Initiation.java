@@ -124,6 +124,12 @@ final class Initiation {
       } else if (link.isClosed()) {
         queued.remove(t);
         failQueued(t, Cause.CLOSED, "the link to " + link.peer() + " is closed");
+      } else if (link.hasPeerLeft()) {
+        queued.remove(t);
+        failQueued(
+            t,
+            Cause.PEER_LOST,
+            "%s: %s closed its agent; fetch its metadata again if it was restarted".formatted(t, link.peer()));
       }
       return;
     }

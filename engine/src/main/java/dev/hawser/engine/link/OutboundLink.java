@@ -973,8 +973,8 @@ public final class OutboundLink implements Link {
     p.lastFault = why;
     pauseBeforeReopening(p);
     nextEvent = now;
-    if (peerLeft && upCount == 0 && initiation.isBusy()) {
-      // What was posted since then: this incarnation does not come back, so there is no lease to wait for.
+    if (hasPeerLeft() && initiation.isBusy()) {
+      // What was posted before it said so: this incarnation does not come back, so there is no lease to wait for.
       initiation.endAll(
           Cause.PEER_LOST,
           "%s closed its agent, and does not answer any more: %s; fetch its metadata again if it was restarted"
@@ -1291,6 +1291,11 @@ public final class OutboundLink implements Link {
       p.reopenAt = now + settings.reopenMaxNanos();
     }
     nextEvent = now;
+  }
+
+  /** Whether the peer has said that its incarnation ends, and nothing of it is reached any more: it does not come back. */
+  boolean hasPeerLeft() {
+    return peerLeft && upCount == 0;
   }
 
   /** Why the last session ended. */

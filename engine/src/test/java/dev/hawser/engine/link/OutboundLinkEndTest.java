@@ -59,14 +59,46 @@ class OutboundLinkEndTest {
   private TransferState notified() {
     work();
     assertThat(link.state()).isEqualTo(Link.State.UP);
+    TransferState transfer = post();
+    assertThat(host.path.posted).as("the record is on its way").isNotEmpty();
+    assertThat(transfer.end()).isNull();
+    return transfer;
+  }
+
+  private TransferState post() {
     TransferState transfer = (TransferState) link.prepare(Op.WRITE,
         new TransferPlan(BlockPairs.of(BlockList.of(64, 0), BlockList.of(64, 0)), new Region[0], new RemoteRegion[0]));
     transfer.timeout(Duration.ofSeconds(5)).notification(new byte[] {1});
     transfer.post();
     work();
-    assertThat(host.path.posted).as("the record is on its way").isNotEmpty();
-    assertThat(transfer.end()).isNull();
     return transfer;
+  }
+
+  /** Nothing is waited for: no lease, no attempt to reach it. */
+  @Test
+  void whatIsPostedToOneThatHasLeftFailsAtOnce() {
+    work();
+    host.path.brings(new MessageWriter().close(SESSION, CloseKind.AGENT, "it closes"));
+    work();
+
+    TransferState transfer = post();
+
+    assertThat(transfer.end()).isInstanceOfSatisfying(TransferEnd.Failed.class, failed -> {
+      assertThat(failed.cause()).isEqualTo(TransferEnd.Cause.PEER_LOST);
+      assertThat(failed.notified()).isEqualTo(TransferEnd.Notified.NO);
+      assertThat(failed.message()).contains("there closed its agent", "fetch its metadata again");
+    });
+    assertThat(transfer.remoteSettled()).isEqualTo(RemoteState.ABORTED);
+  }
+
+  /** A session that ends is followed by another. */
+  @Test
+  void whatIsPostedAfterTheEndOfASessionGoesInTheNext() {
+    work();
+    host.path.brings(new MessageWriter().close(SESSION, CloseKind.SESSION, "a grant was revoked"));
+    work();
+
+    assertThat(post().end()).isNull();
   }
 
   /** The last word may overtake the acknowledgements of the path, which then never come. */
