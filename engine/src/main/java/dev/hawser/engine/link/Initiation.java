@@ -16,6 +16,7 @@ import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.wire.TargetState;
 import dev.hawser.memory.BlockPairs;
+import dev.hawser.memory.Device;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -60,6 +61,7 @@ final class Initiation {
   private final PathTable[] tables;
 
   private final List<List<PathGeneration>> rows = new ArrayList<>();
+  private final Device[] tableFor;
 
   /** Where several links share a queue. */
   private final List<RouteFlight> flights = new ArrayList<>();
@@ -76,8 +78,10 @@ final class Initiation {
     this.herald = link::demand;
     this.policy = new EarliestPath(settings.minChunkBytes());
     this.tables = new PathTable[tiers];
+    this.tableFor = new Device[tiers];
     for (int i = 0; i < tiers; i++) {
       tables[i] = new PathTable();
+      tableFor[i] = Device.HOST;
       rows.add(new ArrayList<>());
     }
   }
@@ -284,6 +288,9 @@ final class Initiation {
       return false;
     }
     PathTable table = tables[tier];
+    if (!tableFor[tier].equals(t.device)) {
+      weigh(tier, t.device);
+    }
     int row = policy.choose(table, remaining, host::random);
     if (row == ChunkPolicy.WAIT) {
       return false;
@@ -321,6 +328,14 @@ final class Initiation {
     return true;
   }
 
+  private void weigh(int tier, Device device) {
+    tableFor[tier] = device;
+    RailNearness nearness = link.nearness();
+    for (int i = 0; i < rows.get(tier).size(); i++) {
+      tables[tier].nearness(i, device.isHost() ? 1 : rows.get(tier).get(i).path.nearness(device, nearness));
+    }
+  }
+
   /** The best tier that has a path up and reaches all of a transfer's memory; −1 if none. */
   private int bestTier(int allowed) {
     for (int tier = 0; tier < tables.length; tier++) {
@@ -335,6 +350,7 @@ final class Initiation {
     for (int i = 0; i < tables.length; i++) {
       tables[i].clear();
       rows.get(i).clear();
+      tableFor[i] = Device.HOST;
     }
     for (int i = 0; i < flights.size(); i++) {
       flights.get(i).clear();

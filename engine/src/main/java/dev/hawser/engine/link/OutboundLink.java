@@ -293,6 +293,7 @@ public final class OutboundLink implements Link {
           "no transport that reaches %s has a key for all of its memory: %s"
               .formatted(peer.name(), keysOf(plan)));
     }
+    learnNearness(plan);
     tell(
         () -> {
           openUpTo(reaching);
@@ -301,6 +302,15 @@ public final class OutboundLink implements Link {
           }
         });
     return new TransferState(this, op, plan, reaching);
+  }
+
+  /** On the user's thread, since it may look at the system. */
+  private void learnNearness(TransferPlan plan) {
+    if (plan.localRegions() > 0 && !plan.localRegion(0).device().isHost()) {
+      for (Path path : pathsSeen) {
+        shares.nearness().weight(plan.localRegion(0).device(), path.route.local());
+      }
+    }
   }
 
   @Override
@@ -1333,6 +1343,10 @@ public final class OutboundLink implements Link {
   }
 
   // ------------------------------------------------------------------ for the collaborators
+
+  RailNearness nearness() {
+    return shares.nearness();
+  }
 
   InitiatorRules rules() {
     return rules;

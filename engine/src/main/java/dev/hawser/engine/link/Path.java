@@ -8,6 +8,9 @@ package dev.hawser.engine.link;
 import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.telemetry.FlowRecorder;
+import dev.hawser.memory.Device;
+import java.util.HashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The initiator's view of one path: a route and the generations that come and go on it. */
@@ -34,6 +37,9 @@ final class Path {
 
   final PathPace pace;
 
+  /** By device, how near its rail is. */
+  private final Map<Device, Double> nearness = new HashMap<>();
+
   /** What is under way on its route; null where the initiator's own processor moves the bytes. */
   final @Nullable RouteFlight flight;
 
@@ -53,6 +59,10 @@ final class Path {
     this.flight = flight;
     this.pace = new PathPace(flight != null);
     this.reopenAt = now;
+  }
+
+  double nearness(Device device, RailNearness all) {
+    return nearness.computeIfAbsent(device, each -> all.weight(each, route.local()));
   }
 
   @Override

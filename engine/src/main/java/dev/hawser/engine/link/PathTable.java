@@ -17,6 +17,7 @@ final class PathTable {
   private long[] inFlight = new long[16];
   private long[] flight = new long[16];
   private boolean[] room = new boolean[16];
+  private double[] nearness = new double[16];
   private double rateSum;
   private long inFlightSum;
   private int rooms;
@@ -42,8 +43,10 @@ final class PathTable {
       inFlight = Arrays.copyOf(inFlight, 2 * size);
       flight = Arrays.copyOf(flight, 2 * size);
       room = Arrays.copyOf(room, 2 * size);
+      nearness = Arrays.copyOf(nearness, 2 * size);
     }
     rate[size] = pathRate;
+    nearness[size] = 1;
     inFlight[size] = bytes;
     flight[size] = mostBytes;
     room[size] = hasRoom && bytes < mostBytes;
@@ -60,6 +63,14 @@ final class PathTable {
     if (!hasRoom || inFlight[path] >= flight[path]) {
       full(path);
     }
+  }
+
+  /**
+   * How near a path's rail is to the memory of the transfers that are served next: 1 is next to it. It decides between
+   * paths that have room; a far one is used all the same once the near ones have enough to do.
+   */
+  void nearness(int path, double weight) {
+    nearness[path] = weight;
   }
 
   /** Nothing more goes on a path for now. */
@@ -99,6 +110,6 @@ final class PathTable {
 
   /** When a path is through with what is under way on it and so much more, in seconds from now. */
   double through(int path, long bytes) {
-    return (inFlight[path] + bytes) / rate[path];
+    return (inFlight[path] + bytes) / (rate[path] * nearness[path]);
   }
 }

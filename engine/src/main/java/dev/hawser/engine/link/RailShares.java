@@ -13,8 +13,27 @@ import java.util.concurrent.ConcurrentHashMap;
  * others write to us. Thread-safe.
  */
 public final class RailShares {
+  private final RailNearness nearness;
   private final Map<String, ByteShares> in = new ConcurrentHashMap<>();
   private final Map<String, ByteShares> out = new ConcurrentHashMap<>();
+
+  /** Shared by nobody yet, and as near to all memory. */
+  public RailShares() {
+    this(RailNearness.EQUAL);
+  }
+
+  /**
+   * Shared by nobody yet.
+   *
+   * @param nearness to devices
+   */
+  public RailShares(RailNearness nearness) {
+    this.nearness = nearness;
+  }
+
+  RailNearness nearness() {
+    return nearness;
+  }
 
   /**
    * What comes in by a rail.

@@ -15,6 +15,7 @@ import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.telemetry.FlightRecorder;
 import dev.hawser.engine.wire.MessageWriter;
 import dev.hawser.engine.wire.RecordKind;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.Region;
@@ -79,6 +80,10 @@ final class TransferState implements Transfer {
   private final OutboundLink link;
   private final TransferPlan plan;
   private final int tiers;
+
+  /** The device whose memory it reads or writes here; that of the host is as near to every rail. */
+  final Device device;
+
   private final BooleanSupplier ended = this::isEnded;
   private @Nullable BooleanSupplier start;
 
@@ -167,6 +172,7 @@ final class TransferState implements Transfer {
 
   TransferState(OutboundLink link, DataRequest.Op op, TransferPlan plan, int tiers) {
     this.tiers = tiers;
+    this.device = plan.localRegions() == 0 ? Device.HOST : plan.localRegion(0).device();
     this.link = link;
     this.op = op;
     this.plan = plan;

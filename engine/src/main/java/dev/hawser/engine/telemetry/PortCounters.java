@@ -6,11 +6,9 @@
 package dev.hawser.engine.telemetry;
 
 import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.topology.Interfaces;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -30,7 +28,7 @@ public final class PortCounters {
 
   /** This host's. */
   public PortCounters() {
-    this(Path.of("/sys"), PortCounters::interfaceWith);
+    this(Path.of("/sys"), Interfaces::withAddress);
   }
 
   /**
@@ -91,15 +89,6 @@ public final class PortCounters {
       return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
     } catch (IOException e) {
       return 0; // some drivers have files that they do not let anyone read
-    }
-  }
-
-  private static Optional<String> interfaceWith(String address) {
-    try {
-      return Optional.ofNullable(NetworkInterface.getByInetAddress(InetAddress.ofLiteral(address)))
-          .map(NetworkInterface::getName);
-    } catch (IllegalArgumentException | SocketException e) {
-      return Optional.empty(); // a rail that is no address: memory
     }
   }
 }

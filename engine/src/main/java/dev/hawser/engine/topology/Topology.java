@@ -171,6 +171,16 @@ public record Topology(int numaNodes, List<PciDevice> accelerators, List<Network
     }
   }
 
+  /** The port of a name, as eth0 or mlx5_0:1. */
+  public Optional<NetworkPort> port(String name) {
+    return ports.stream().filter(port -> port.name().equals(name)).findFirst();
+  }
+
+  /** The accelerator at an address, as 0000:3b:00.0. */
+  public Optional<PciDevice> accelerator(String address) {
+    return accelerators.stream().filter(device -> device.address().equals(address)).findFirst();
+  }
+
   /** The ports that are up, the best for a device's memory first: by nearness times speed. */
   public List<NetworkPort> bestFor(PciDevice device) {
     return ports.stream()

@@ -37,8 +37,10 @@ import dev.hawser.engine.telemetry.PortReport;
 import dev.hawser.engine.text.Quoted;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Access;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
+import dev.hawser.memory.gpu.GpuMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -68,7 +70,7 @@ public final class WorkerEngine implements Engine {
   private final MemoryRegistry registry;
   private final InboundHandler handler;
   private final LinkSettings settings;
-  private final RailShares shares = new RailShares();
+  private final RailShares shares;
   private final PortCounters portCounters = new PortCounters();
   private final SocketBootstrap bootstrap;
   private final List<Transport> transports;
@@ -100,6 +102,7 @@ public final class WorkerEngine implements Engine {
     this.bootstrap = bootstrap;
     this.transports = transports;
     this.absent = absent;
+    this.shares = new RailShares(new DevicePlaces(device -> addressOf(registry, device)));
     LinkSettings defaults = LinkSettings.defaults();
     this.settings =
         defaults
@@ -213,6 +216,18 @@ public final class WorkerEngine implements Engine {
           }
         });
     return own;
+  }
+
+  /** Where a device sits in the PCIe tree; empty if its driver does not say. */
+  private static Optional<String> addressOf(MemoryRegistry registry, Device device) {
+    if (registry.deviceAbsence(device.kind()).isPresent()
+        || !(registry.deviceMemory(device.kind()) instanceof GpuMemory memory)) {
+      return Optional.empty();
+    }
+    return memory.gpus().stream()
+        .filter(gpu -> gpu.device().equals(device))
+        .findFirst()
+        .map(gpu -> gpu.properties().pciBusId());
   }
 
   private void run() {
