@@ -76,6 +76,11 @@ final class BenchOptions {
       description = "Requests that each thread keeps under way (1 below 256K, else 4).")
   private @Nullable Integer depth;
 
+  @Option(names = "--window", paramLabel = "SIZE",
+      description = "Memory that a row's requests go through in turn, one round of them at least (256M). What is small "
+          + "stays in caches, as the single buffer of perftest does.")
+  private @Nullable String window;
+
   @Option(names = "--completion", paramLabel = "caller|worker", defaultValue = "caller",
       description = "Who sees a request through: the thread that waits for it, or the engine's worker, which sleeps "
           + "while --rate leaves it nothing to do (${DEFAULT-VALUE}).")
@@ -164,11 +169,19 @@ final class BenchOptions {
     BenchPlan plan = new BenchPlan(transports(), List.copyOf(new LinkedHashSet<>(ops)), bidirectional,
         memory("--initiator-memory", initiatorMemory), memory("--target-memory", targetMemory), shapes(usualSizes),
         threads, depth == null ? 0 : Ranges.between("--depth", depth, 1, Ranges.MAX_UNDER_WAY), rate(), completion,
-        verify, timing, Ranges.time("--timeout", timeout, Ranges.SHORTEST));
+        verify, timing, Ranges.time("--timeout", timeout, Ranges.SHORTEST), window());
     for (RequestShape shape : plan.shapes()) {
       checkUnderWay(plan, shape);
     }
     return plan;
+  }
+
+  private long window() {
+    long bytes = window == null ? BenchPlan.USUAL_WINDOW_BYTES : size("--window", window);
+    if (bytes > Ranges.MAX_WINDOW_BYTES) {
+      throw new UsageException("--window " + window + " is more memory than a row can use; give 64G at most");
+    }
+    return bytes;
   }
 
   private double rate() {

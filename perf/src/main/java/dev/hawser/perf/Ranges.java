@@ -19,6 +19,8 @@ final class Ranges {
   static final int MAX_BATCH = 1 << 22;
   /** Blocks of all requests under way: their places are kept on the heap. */
   static final long MAX_BLOCKS = 1L << 24;
+  /** Memory on each side that is not needed for what is under way. */
+  static final long MAX_WINDOW_BYTES = 64L << 30;
   /** Paths on each rail, as an agent's setting has it. */
   static final int MAX_PATHS = 256;
 

@@ -54,10 +54,11 @@ class BenchOptionsTest {
   void wordsBecomeAPlan() {
     BenchPlan plan = plan("--transport", "tcp,shm", "--op", "read", "--sizes", "8,1M", "--threads", "2", "--depth", "3",
         "--verify", "none", "--iterations", "100", "--rate", "1000", "--target-memory", "malloc", "--bidirectional",
-        "--initiator-memory", "cuda:1");
+        "--initiator-memory", "cuda:1", "--window", "1M");
 
     assertThat(plan.transports()).containsExactly("tcp", "shm");
     assertThat(plan.ops()).containsExactly(Op.READ);
+    assertThat(plan.windowBytes()).isEqualTo(1 << 20);
     assertThat(plan.shapes()).containsExactly(new RequestShape(8, 1), new RequestShape(1 << 20, 1));
     assertThat(plan.threads()).isEqualTo(2);
     assertThat(plan.depth()).isEqualTo(3);
@@ -110,6 +111,7 @@ class BenchOptionsTest {
       "--rate 0.01 --sizes 8 --depth 4 | --rate 0.01 takes longer than 60 s for the 4 requests",
       "--depth 0 | --depth is 0; give 1 to 65536",
       "--depth 5000000 --sizes 1 | --depth is 5000000; give 1 to 65536",
+      "--window 1T | --window 1T is more memory than a row can use; give 64G at most",
       "--threads 100000 | --threads is 100000; give 1 to 1024",
       "--threads 1024 --depth 1024 | are 1048576 requests under way; lower one",
       "--batch 2147483647 | --batch is 2147483647; give 1 to 4194304",

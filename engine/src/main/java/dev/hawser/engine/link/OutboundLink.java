@@ -85,6 +85,7 @@ public final class OutboundLink implements Link {
   private final MessagePassingQueue<Object> mailbox =
       new MpscUnboundedAtomicArrayQueue<>(1024);
   private final MessagePassingQueue.Consumer<Object> mailReader = this::takeMail;
+  private final BooleanSupplier armer = this::arm;
 
   private volatile State state = State.CONNECTING;
   private volatile String stateReason = "";
@@ -484,7 +485,7 @@ public final class OutboundLink implements Link {
     boolean more = true;
     try {
       doWork();
-      more = isBusy() || !arm();
+      more = isBusy() || host.wantsThread(now, armer);
     } finally {
       host.leave(more);
     }

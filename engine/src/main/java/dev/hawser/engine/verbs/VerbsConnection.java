@@ -54,6 +54,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   private static final long FAST_NANOS = 10_000_000;
 
+  /** Where nothing is to be gained, one request of so many is timed. */
+  private static final int TIMED = 16;
+
   private static final int COMPLETIONS = 32;
   private static final int ROUNDS = 8;
   private static final int REPORTS = 256;
@@ -102,7 +105,8 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private @Nullable DeviceKeys lastKeys;
 
   private long mostInFlight = FIRST_IN_FLIGHT;
-  private boolean timing; // one request at a time is timed
+  private boolean timing; // one request at a time is timed, and once the most may be under way, few
+  private int untimed;
   private long timedUntil;
   private long timedSince;
 
@@ -241,8 +245,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       }
     }
     queue.postDraft(workId, request.length());
-    if (!timing) {
+    if (!timing && (mostInFlight < MOST_IN_FLIGHT || ++untimed >= TIMED)) {
       timing = true;
+      untimed = 0;
       timedUntil = queue.next();
       timedSince = System.nanoTime();
     }
@@ -503,15 +508,13 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   /** What is looked at only when the completion queue is empty. */
   private int lookAround(ConnectionEvents to, boolean idle) {
-    if (lastSuccess == 0) {
-      lastSuccess = System.nanoTime();
-    }
     PathFault told = asyncFault;
     if (told != null && state == State.OPEN) {
       fail(told.kind(), told.detail());
     }
     if (idle && state == State.OPEN && ++idlePolls >= IDLE_POLLS) {
       idlePolls = 0;
+      noteQuiet();
       watchStream();
     }
     if (inError && !quiet && queue.isFlushed()) {
@@ -529,6 +532,13 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       return 1;
     }
     return 0;
+  }
+
+  /** Nothing comes any more: from now on the last success is some time ago. Not for each, since reading the clock costs. */
+  private void noteQuiet() {
+    if (lastSuccess == 0) {
+      lastSuccess = System.nanoTime();
+    }
   }
 
   /** Ends the connection if the peer has ended the stream. */
@@ -666,6 +676,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       return false;
     }
     giveReceives(true);
+    noteQuiet();
     watchStream();
     if (state != State.OPEN) {
       return false;

@@ -76,7 +76,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   /** The thread is in epoll, or about to be: set by the owner, cleared by whoever wakes the thread. */
   private volatile boolean asleep;
   private volatile boolean lingering;
-  private volatile boolean awaiting; // the token, which a caller has
   private volatile boolean wanted;
   private volatile boolean stopping;
   private volatile boolean answers;
@@ -176,14 +175,15 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   /**
    * A caller is at it, and may be for long: a device in software, or a copy, does its work within the post. To spin
-   * meanwhile would take half of the core from it where there is one.
+   * meanwhile would take half of the core from it where there is one. The links are left to it as after a caller's visit;
+   * if the thread is wanted, the caller wakes it on leaving.
    */
   private void awaitLeave() {
-    awaiting = true;
+    lingering = true;
     if (owned.get() && !stopping) {
-      LockSupport.parkNanos(this, LINGER_NANOS);
+      LockSupport.parkNanos(this, answers ? ANSWERING_LINGER_NANOS : LINGER_NANOS);
     }
-    awaiting = false;
+    lingering = false;
   }
 
   /** Moves everything; owner only. */
@@ -271,11 +271,20 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   }
 
   @Override
+  public boolean wantsThread(long now, BooleanSupplier arm) {
+    if (isBusy()) {
+      return true;
+    }
+    lastCaller = now;
+    return asleep && !arm.getAsBoolean();
+  }
+
+  @Override
   public void leave(boolean more) {
     owned.set(false);
     if (more) {
       wake();
-    } else if (awaiting) {
+    } else if (wanted && lingering) {
       LockSupport.unpark(thread);
     }
   }
@@ -316,13 +325,16 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   /** Takes the token as soon as whoever has it lets go of it between two rounds; false if it does not, or need not be. */
   private boolean enterSoon(BooleanSupplier condition) {
+    if (tryEnter()) {
+      return true;
+    }
     long start = System.nanoTime();
-    while (!tryEnter()) {
+    do {
       if (condition.getAsBoolean() || stopping || System.nanoTime() - start >= ENTER_NANOS) {
         return false;
       }
       Thread.onSpinWait();
-    }
+    } while (!tryEnter());
     return true;
   }
 
@@ -409,7 +421,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   public void wake() {
     wanted = true;
     epoll.wakeUp();
-    if (lingering || awaiting) {
+    if (lingering) {
       LockSupport.unpark(thread);
     }
   }

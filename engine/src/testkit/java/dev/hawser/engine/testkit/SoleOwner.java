@@ -67,6 +67,11 @@ public abstract class SoleOwner implements LinkHost {
   }
 
   @Override
+  public boolean wantsThread(long now, BooleanSupplier arm) {
+    throw new IllegalStateException("nobody entered");
+  }
+
+  @Override
   public void leave(boolean more) {
     throw new IllegalStateException("nobody entered");
   }

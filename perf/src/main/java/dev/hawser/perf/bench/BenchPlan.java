@@ -24,11 +24,15 @@ import java.util.List;
  * @param verify how the bytes are compared
  * @param timing how long
  * @param requestTimeout deadline of one request
+ * @param windowBytes memory that a row's requests go through in turn, unless one round of them is larger
  */
 public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirectional, MemoryKind initiatorMemory,
     MemoryKind targetMemory, List<RequestShape> shapes, int threads, int depth, double requestsPerSecond,
     Completion completion,
-    Verify verify, RowTiming timing, Duration requestTimeout) {
+    Verify verify, RowTiming timing, Duration requestTimeout, long windowBytes) {
+  /** More than caches hold, as what a worker computes is spread over its memory. */
+  public static final long USUAL_WINDOW_BYTES = RowPlan.WINDOW_BYTES;
+
   private static final long SMALL = 256 << 10;
 
   public BenchPlan {
@@ -55,7 +59,7 @@ public record BenchPlan(List<String> transports, List<Op> ops, boolean bidirecti
 
   RowPlan row(Op op, RequestShape shape) {
     int rowDepth = depthFor(shape);
-    int slots = RowPlan.slotsFor(shape, threads, rowDepth, expectedRequests(), RowPlan.WINDOW_BYTES);
+    int slots = RowPlan.slotsFor(shape, threads, rowDepth, expectedRequests(), windowBytes);
     return new RowPlan(op, shape, threads, rowDepth, slots, verify, requestsPerSecond, completion,
         requestTimeout);
   }

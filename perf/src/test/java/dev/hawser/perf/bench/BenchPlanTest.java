@@ -16,15 +16,25 @@ class BenchPlanTest {
   private static final RequestShape SHAPE = new RequestShape(4096, 1);
 
   private static RowPlan row(double rate, long iterations) {
+    return row(rate, iterations, BenchPlan.USUAL_WINDOW_BYTES);
+  }
+
+  private static RowPlan row(double rate, long iterations, long window) {
     return new BenchPlan(List.of(), List.of(Op.WRITE), false, MemoryKind.HOST, MemoryKind.HOST, List.of(SHAPE), 1, 0,
         rate, Completion.CALLER, Verify.FULL, new RowTiming(Duration.ZERO, Duration.ofMillis(200), iterations),
-        Duration.ofSeconds(1)).row(Op.WRITE, SHAPE);
+        Duration.ofSeconds(1), window).row(Op.WRITE, SHAPE);
   }
 
   /** A round posts every slot once, at that rate: of 4,096 slots it would take 41 s. */
   @Test
   void aRateNeedsNoMoreSlotsThanFitIntoTheTime() {
     assertThat(row(100, 0).slots()).isEqualTo(20);
+  }
+
+  @Test
+  void aSmallWindowIsGoneThroughAgainAndAgain() {
+    assertThat(row(0, 0, 64 << 10).windowBytes()).isEqualTo(64 << 10);
+    assertThat(row(0, 0, 1).slots()).as("one round").isEqualTo(1);
   }
 
   @Test

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class ComparisonTest {
   private static final BenchPlan PLAN = new BenchPlan(List.of("shm"), List.of(Op.WRITE), false, MemoryKind.HOST,
       MemoryKind.HOST, List.of(new RequestShape(1 << 20, 1)), 1, 1, 0, Completion.CALLER, Verify.FULL,
-      new RowTiming(Duration.ZERO, Duration.ofMillis(5), 0), Duration.ofSeconds(1));
+      new RowTiming(Duration.ZERO, Duration.ofMillis(5), 0), Duration.ofSeconds(1), BenchPlan.USUAL_WINDOW_BYTES);
 
   private final List<String> failures = new ArrayList<>();
   private int measured;
