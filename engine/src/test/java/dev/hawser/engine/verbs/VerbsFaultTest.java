@@ -41,7 +41,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What goes wrong with devices, ports, keys and queue pairs, and what the engineer is told. */
+/**
+ * What goes wrong with devices, ports, keys and queue pairs, and what the engineer is told.
+ *
+ * <ul>
+ *   <li>no device: {@link #noDevice}, {@link #noDeviceOfThatName}, {@link #aKernelWithoutInfiniBand}
+ *   <li>port down: {@link #everyPortDown}, {@link #aPortThatIsDownAtTheStart}, {@link #aPortThatGoesDownAndUp}
+ *   <li>wrong GID index: {@link #aWrongGidIndex}
+ *   <li>MTU: {@link #anMtuThatThePortDoesNotHave}; of two that differ the lower holds: {@link #theLowerMtuAndFewerReadsHold}
+ *   <li>a revoked key: {@link #aRevokedKey}; a range out of bounds: {@link #aRangeOutOfBounds}
+ *   <li>too little locked memory: {@link #tooLittleLockedMemory}, {@link #tooLittleLockedMemoryForItsOwnBuffers}
+ *   <li>a queue pair that the peer destroyed: {@link #aQueuePairThatThePeerDestroyed}
+ *   <li>wrong settings: {@link #wrongSettings}
+ * </ul>
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class VerbsFaultTest {
   private FakeVerbs verbs;
