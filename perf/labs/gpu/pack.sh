@@ -32,9 +32,9 @@ mkdir -p "$box/lib"
 cd "$root"
 tested=(memory-registry engine transfer-agent) # those with tests for a GPU
 modules=("${tested[@]}" metadata-service perf)
-# What the etcd store and TLS's and HTTP/3's natives bring is not needed there.
+# What the etcd store, HTTP/3 and other tests need is not needed there.
 mvn -q -pl "$(IFS=,; echo "${modules[*]}")" test-compile dependency:copy-dependencies -DincludeScope=test \
-  -DexcludeGroupIds=dev.hawser,io.etcd,io.grpc,com.google.protobuf,com.google.api.grpc,com.google.guava,org.testcontainers \
+  -DexcludeGroupIds=dev.hawser,io.etcd,io.grpc,com.google.protobuf,com.google.api.grpc,com.google.guava,org.testcontainers,com.tngtech.archunit,net.bytebuddy \
   -DexcludeArtifactIds=netty-codec-classes-quic,netty-codec-http3 -DoutputDirectory="$box/lib"
 console="$(sed -n 's/.*<junit-console.version>\(.*\)<.*/\1/p' pom.xml)"
 mvn -q -N dependency:copy -DoutputDirectory="$box/lib" -Dartifact="org.junit.platform:junit-platform-console-standalone:$console"

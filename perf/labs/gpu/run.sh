@@ -8,7 +8,7 @@
 #
 # Parts, each with a bound on its time, in the order in which they are named (all of them, in this order, if none is):
 #   tests    the GPU tests                                                        tests.txt
-#   staged   memory of the GPU over tcp and shm, in turn with the host's          staged-*.json, staged.txt
+#   staged   memory of the GPU over tcp and shm, in turn with the host's          staged.jsonl, staged.txt
 #   ipc      gpu-ipc beside the driver's own copies                               ipc.json, ipc-host.json
 #   ops      copies, kernels and posting within one process                       ops.json
 # FOLDER is where their files go, one that contains a slash; default: the folder it is called in. What a part writes is
@@ -43,7 +43,7 @@ run() { # what can run out of time
   timeout --kill-after=5 "$bound" "$box/java/bin/java" "${options[@]}" "$@"
 }
 
-hawser() { run -XX:+UseSerialGC -cp "$main$box/lib/*" dev.hawser.perf.Hawser "$@"; }
+hawser() { bound=30 run -XX:+UseSerialGC -cp "$main$box/lib/*" dev.hawser.perf.Hawser "$@"; }
 
 tests() {
   run -cp "$main$tests$box/lib/*" -ea org.junit.platform.console.ConsoleLauncher execute --disable-banner \
@@ -54,19 +54,21 @@ tests() {
   return $rc
 }
 
-# A peer that is not pinned down by one run: the machine's memory changes its speed from minute to minute.
+# In turn, for the speed of a machine's memory changes from minute to minute.
 staged() {
   local round transport memory rc=0
   for ((round = 1; round <= rounds; round++)); do
     for transport in tcp shm; do
       for memory in cuda:0 host; do
         hawser bench --transport "$transport" --initiator-memory "$memory" --target-memory "$memory" --sizes 1M,64M \
-          --duration "${ROW:-500ms}" --verify sample --json "$out/staged-$transport-${memory%:0}-$round.json" \
-          >>"$out/staged.txt" 2>&1 || rc=1
+          --duration 500ms --verify sample --json "$out/row.json" >>"$out/staged.txt" 2>&1 || rc=1
+        tr -d '\n' <"$out/row.json" >>"$out/staged.jsonl"
+        echo >>"$out/staged.jsonl"
+        rm -f "$out/row.json"
       done
     done
   done
-  grep -hE 'MiB|GiB|error' "$out/staged.txt"
+  grep -vE '^ *$' "$out/staged.txt" | tail -120 | cut -c1-120
   return $rc
 }
 

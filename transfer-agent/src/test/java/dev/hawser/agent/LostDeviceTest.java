@@ -31,7 +31,7 @@ class LostDeviceTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"gpu-ipc,tcp", "tcp"})
+  @ValueSource(strings = {"gpu-ipc,tcp", "shm", "tcp"})
   void aFakeOne(String transports) {
     ByteArrayOutputStream said = new ByteArrayOutputStream();
     LostDevice.run(
@@ -42,7 +42,7 @@ class LostDeviceTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"gpu-ipc,tcp", "tcp"})
+  @ValueSource(strings = {"gpu-ipc,tcp", "shm", "tcp"})
   @EnabledIf(
       value = "dev.hawser.memory.cuda.Cuda#present",
       disabledReason = "no CUDA device; perf/labs/gpu/pack.sh makes a tarball that runs this on a machine with one")

@@ -40,7 +40,8 @@ final class GpuIpcTransport extends MappedTransport {
   GpuIpcTransport(Host host, MemoryRegistry registry, GpuIpc gpus, GpuIpcSettings settings) {
     super(NAME, PREFERENCE, host, registry);
     this.traits =
-        new TransportTraits(true, false, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, settings.chunkBytes(), 1);
+        new TransportTraits(true, false, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, settings.chunkBytes(), 1,
+            false);
     this.gpus = gpus;
     this.binder = new GpuIpcBinder(gpus);
   }

@@ -157,7 +157,7 @@ final class GpuMover implements Mover {
   }
 
   @Override
-  public boolean movesAtOnce(long bytes) {
+  public boolean movesAtOnce(TransferPlan plan, long bytes) {
     return false;
   }
 

@@ -343,8 +343,23 @@ public final class OutboundLink implements Link {
     for (int l = 0; l < plan.localRegions(); l++) {
       mask &= tiersFor(plan.localRegion(l));
     }
+    boolean devices = false;
     for (int r = 0; r < plan.remoteRegions(); r++) {
-      mask &= tiersFor(plan.remoteRegion(r));
+      mask &= keysFor(plan.remoteRegion(r));
+      devices |= !plan.remoteRegion(r).device().isHost();
+    }
+    for (int l = 0; l < plan.localRegions() && !devices; l++) {
+      devices = !plan.localRegion(l).device().isHost();
+    }
+    return devices ? preferReaching(mask) : mask;
+  }
+
+  /** Memory of devices goes through the host's only where no better tier reaches it, or behind those that do. */
+  private int preferReaching(int mask) {
+    for (int i = 0; i < tiers.size(); i++) {
+      if ((mask & 1 << i) != 0 && !tiers.get(i).traits().stages()) {
+        return mask & -1 << i;
+      }
     }
     return mask;
   }
@@ -363,8 +378,13 @@ public final class OutboundLink implements Link {
     return mask;
   }
 
-  /** Which tiers have a key for a region, as a mask. */
+  /** Which tiers serve a region, as a mask. */
   int tiersFor(RemoteRegion region) {
+    int mask = keysFor(region);
+    return region.device().isHost() ? mask : preferReaching(mask);
+  }
+
+  private int keysFor(RemoteRegion region) {
     int mask = 0;
     for (int i = 0; i < tiers.size(); i++) {
       mask |= region.keys().containsKey(tiers.get(i).transport()) ? 1 << i : 0;

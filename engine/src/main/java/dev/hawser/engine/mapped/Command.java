@@ -21,7 +21,10 @@ public final class Command {
   /** Initiator: may I use this region? Has region only. */
   public static final int MAP = 1;
 
-  /** Target: yes; it is held until you say RELEASED. With {@code fd} −1 it cannot be mapped, but copied by the kernel. */
+  /**
+   * Target: yes; it is held until you say RELEASED. With {@code fd} −1 it cannot be mapped, but copied by the kernel; or, if
+   * {@code offset} has the number of a device, only moved by the target.
+   */
   public static final int GRANT = 2;
 
   /** Target: no; {@code access} has the number of a {@link Refusal}. */
@@ -41,6 +44,22 @@ public final class Command {
    * lives, too.
    */
   public static final int ALIVE = 7;
+
+  /**
+   * Target: here is memory of the host for regions of a device that the initiator cannot reach. {@code region} has the device's
+   * number; the file holds slots, and behind them their tables (see {@code SharedSlots}).
+   */
+  public static final int SLOTS = 8;
+
+  /**
+   * Initiator: move the bytes of a slot ({@code region}) from or to the places that its table lists. {@code access} has 2 for
+   * to, 1 for from those places, {@code address} the device's number, {@code offset} the entries of the table, {@code length}
+   * their bytes.
+   */
+  public static final int MOVE = 9;
+
+  /** Target: they are moved. {@code region} and {@code address} as in {@link #MOVE}. */
+  public static final int MOVED = 10;
 
   /** Why a region is not lent. */
   public enum Refusal {

@@ -52,6 +52,11 @@ public final class InitiatorConnection extends MappedConnection {
     this.mover = mover.apply(regions);
   }
 
+  @Override
+  public String localObstacle() {
+    return mover.localObstacle();
+  }
+
   private int version() {
     return regions.version() + mover.version();
   }
@@ -90,7 +95,7 @@ public final class InitiatorConnection extends MappedConnection {
     long position = request.position();
     long length = request.length();
     boolean first = queue.isEmpty();
-    if (first && mover.movesAtOnce(length)) {
+    if (first && mover.movesAtOnce(plan, length)) {
       Verdict verdict = mover.judge(op, plan, position, length);
       if (verdict == Verdict.READY) {
         if (!targetPermits()) {
@@ -222,7 +227,16 @@ public final class InitiatorConnection extends MappedConnection {
           fail(PathFault.Kind.PROTOCOL, "the target wants a region back that it does not lend");
         }
       }
-      default -> fail(PathFault.Kind.PROTOCOL, "the target sent command " + command.kind);
+      default -> {
+        if (!mover.commanded(command)) {
+          PathFault fault = mover.fault();
+          if (fault == null) {
+            fail(PathFault.Kind.PROTOCOL, "the target sent command " + command.kind);
+          } else {
+            fail(fault.kind(), fault.detail());
+          }
+        }
+      }
     }
   }
 
@@ -231,6 +245,9 @@ public final class InitiatorConnection extends MappedConnection {
     int done = isOver() || later ? 0 : advance();
     later = false;
     done += reap();
+    if (mover.hasSent()) {
+      bell().due();
+    }
     done += unread().complete();
     if (isOver() && !released) {
       letGo();

@@ -7,6 +7,8 @@ package dev.hawser.engine.mapped;
 
 import dev.hawser.engine.mapped.Command.Refusal;
 import dev.hawser.memory.Backing;
+import dev.hawser.memory.Device;
+import dev.hawser.memory.DeviceKind;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.util.ArrayDeque;
@@ -61,6 +63,7 @@ public final class LentRegions {
     command.access = region.access().mask();
     command.address = region.address();
     command.length = region.length();
+    command.offset = number(region.device());
     Backing backing = region.backing().orElse(null);
     if (backing != null) {
       command.fd = backing.fd();
@@ -70,6 +73,22 @@ public final class LentRegions {
       command.inode = backing.inode();
     }
     return command;
+  }
+
+  /** A device in a command; 0 for the host. */
+  public static int number(Device device) {
+    return device.isHost() ? 0 : ((device.kind() == DeviceKind.CUDA ? 0 : 1 << 16) | device.ordinal()) + 1;
+  }
+
+  /** A region that is lent; null if it is not. */
+  public @Nullable Region get(int id) {
+    return lent.get(id);
+  }
+
+  /** A region that may be asked for; null if there is none. */
+  @Nullable
+  Region asked(int id) {
+    return registry.byId(id);
   }
 
   private Command refuse(int id, Refusal refusal) {

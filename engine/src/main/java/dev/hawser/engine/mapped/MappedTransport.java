@@ -119,9 +119,14 @@ public abstract class MappedTransport implements Transport, PathMaker {
 
   @Override
   public final Connection target(PathEnds ends) {
-    TargetConnection connection = new TargetConnection(ends, registry, this::refusal, targets::remove);
+    TargetConnection connection = new TargetConnection(ends, registry, this::refusal, targetMover(), targets::remove);
     targets.add(connection);
     return connection;
+  }
+
+  /** What a target's end moves by itself: nothing, unless a transport says so. */
+  protected TargetMover targetMover() {
+    return TargetMover.NONE;
   }
 
   /** Why a region cannot be lent; null if it can. */

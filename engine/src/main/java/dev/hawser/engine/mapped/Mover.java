@@ -30,8 +30,23 @@ public interface Mover {
   /** Told of a region before it is used. */
   default void foresee(PeerRegion region, RemoteRegion published) {}
 
-  /** Whether requests of so many bytes are moved when {@link #move} returns, fast enough for the caller's thread. */
-  boolean movesAtOnce(long bytes);
+  /** Whether a request of so many bytes is moved when {@link #move} returns, fast enough for the caller's thread. */
+  boolean movesAtOnce(TransferPlan plan, long bytes);
+
+  /** A command of the target's that concerns only what moves the bytes. False if that is none of its. */
+  default boolean commanded(Command command) {
+    return false;
+  }
+
+  /** Whether it sent commands to the target since the last call. */
+  default boolean hasSent() {
+    return false;
+  }
+
+  /** Why memory here cannot be used, of the request that was refused last; empty if all is said. */
+  default String localObstacle() {
+    return "";
+  }
 
   /** The most bytes of one {@link #move}. */
   long sliceBytes();

@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PathSegment {
   private static final long MAGIC = 0x4857_5352_5348_4d31L; // "HWSRSHM1"
-  public static final int VERSION = 2;
+  public static final int VERSION = 3;
 
   private static final long MAGIC_AT = 0;
   private static final long VERSION_AT = 8;

@@ -34,6 +34,7 @@ public final class PeerRegion {
   private long address;
   private long length;
   private int access;
+  private int deviceNumber;
   private @Nullable Object attachment;
   private WorkStatus refusal = WorkStatus.REMOTE_REGION_CLOSED;
 
@@ -59,6 +60,7 @@ public final class PeerRegion {
     access = grant.access;
     mapping = newMapping;
     delta = newDelta;
+    deviceNumber = grant.fd < 0 ? (int) grant.offset : 0;
     state = newMapping == null ? State.COPIED : State.MAPPED;
   }
 
@@ -75,6 +77,11 @@ public final class PeerRegion {
   /** Its first byte in the peer's address space, as it is lent. */
   public long address() {
     return address;
+  }
+
+  /** The number of the target's device that it lies on; 0 if that is the host, or it is mapped. */
+  public int deviceNumber() {
+    return deviceNumber;
   }
 
   /** Bytes that are lent. */

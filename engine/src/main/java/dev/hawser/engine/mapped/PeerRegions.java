@@ -93,6 +93,26 @@ public final class PeerRegions {
     return ((id * 0x9e3779b9) >>> 16) & (slots.length - 1);
   }
 
+  /** Commands to the target. */
+  public CommandRing toTarget() {
+    return toTarget;
+  }
+
+  /**
+   * Maps a file of the target's, whole.
+   *
+   * @throws NativeCallException if it cannot be opened or mapped
+   * @throws IllegalStateException if it is another file
+   */
+  public PeerMapping map(Command said) {
+    return PeerMapping.map(proc.descriptor(peer.pid(), said.fd), said, 0, said.fileBytes, true);
+  }
+
+  /** Nothing uses a mapping any more: it is unmapped bit by bit. */
+  public void unmap(PeerMapping mapping) {
+    unmapping.add(mapping);
+  }
+
   /** Sends what is to be sent; returns whether anything was. */
   public boolean send() {
     boolean sent = false;

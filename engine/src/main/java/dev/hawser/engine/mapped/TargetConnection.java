@@ -10,6 +10,7 @@ import dev.hawser.engine.mapped.PathSegment.Side;
 import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
+import dev.hawser.memory.DriverException;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.nio.ByteBuffer;
@@ -27,18 +28,28 @@ public final class TargetConnection extends MappedConnection {
   private static final System.Logger LOG = System.getLogger("dev.hawser.shm");
 
   private final LentRegions lent;
+  private final TargetMover mover;
   private final Consumer<TargetConnection> onClose;
+
+  // A region that was asked for, and waits for what its bytes are moved through; 0: none.
+  private int asked;
 
   private boolean initiatorOver;
   private boolean letGo;
   private volatile boolean regionsClosing;
 
   public TargetConnection(
-      PathEnds ends, MemoryRegistry registry, Function<Region, @Nullable Refusal> judge,
+      PathEnds ends, MemoryRegistry registry, Function<Region, @Nullable Refusal> judge, TargetMover mover,
       Consumer<TargetConnection> onClose) {
     super(ends);
-    this.lent = new LentRegions(registry, outgoing(), judge);
+    this.mover = mover;
+    this.lent = new LentRegions(registry, outgoing(), region -> refusal(region, judge));
     this.onClose = onClose;
+  }
+
+  private @Nullable Refusal refusal(Region region, Function<Region, @Nullable Refusal> judge) {
+    Refusal refusal = judge.apply(region);
+    return refusal == null && !mover.canMove(region) ? Refusal.NOT_PERMITTED : refusal;
   }
 
   /** A region of the registry is closing; if it is lent here, it is asked back. Any thread. */
@@ -112,7 +123,8 @@ public final class TargetConnection extends MappedConnection {
 
   @Override
   public boolean mayTakeCommand() {
-    return lent.mayAnswer();
+    // The answer for a region of a device may be two.
+    return asked == 0 && lent.mayAnswer() && outgoing().room() > 1;
   }
 
   @Override
@@ -120,8 +132,16 @@ public final class TargetConnection extends MappedConnection {
     switch (command.kind) {
       case Command.MAP -> {
         if (!isOver()) {
-          lent.answer(command.region);
-          bell().due();
+          asked = command.region;
+          answer();
+        }
+      }
+      case Command.MOVE -> {
+        if (!isOver()) {
+          String complaint = mover.move(command, lent);
+          if (!complaint.isEmpty()) {
+            fail(PathFault.Kind.PROTOCOL, complaint);
+          }
         }
       }
       case Command.RELEASED -> lent.returned(command.region);
@@ -133,9 +153,39 @@ public final class TargetConnection extends MappedConnection {
     }
   }
 
+  /** Answers for the region that was asked for, unless it has to wait. */
+  private void answer() {
+    Region region = lent.asked(asked);
+    if (region != null && !mover.isReady(region, outgoing())) {
+      return;
+    }
+    lent.answer(asked);
+    asked = 0;
+    bell().due();
+  }
+
+  private int moveOn() {
+    if (isOver()) {
+      asked = 0;
+    } else if (asked != 0) {
+      answer();
+    }
+    int done = 0;
+    try {
+      done = mover.work(outgoing(), isOver());
+    } catch (DriverException e) {
+      fail(PathFault.Kind.WORK_ERROR, String.valueOf(e.getMessage()));
+    }
+    if (done > 0) {
+      bell().due();
+    }
+    return done;
+  }
+
   @Override
   public int work() {
     int done = unread().complete();
+    done += moveOn();
     if (regionsClosing) {
       regionsClosing = false;
       done += revoked(lent.revokeClosing());
@@ -147,6 +197,7 @@ public final class TargetConnection extends MappedConnection {
         fail(PathFault.Kind.RESET, "the initiator closed the path");
       }
       letGo = true;
+      mover.end();
       lent.releaseAll();
       done++;
     }
@@ -162,12 +213,15 @@ public final class TargetConnection extends MappedConnection {
 
   /** The initiator's word, or death, was seen before its ring was found empty. */
   private boolean mayLetGo() {
-    return initiatorOver && !letGo && isReadOut();
+    return initiatorOver && !letGo && isReadOut() && mover.isIdle();
   }
 
   @Override
   public boolean hasWork() {
     return regionsClosing
+        || asked != 0
+        || mover.hasWork()
+        || (initiatorOver && !letGo && !mover.isIdle())
         || mayLetGo()
         || (lent.isWaitingForRoom() && outgoing().room() > 0)
         || unread().isSomeRead();

@@ -72,7 +72,7 @@ final class HostMover implements Mover {
   }
 
   @Override
-  public boolean movesAtOnce(long bytes) {
+  public boolean movesAtOnce(TransferPlan plan, long bytes) {
     return bytes <= AT_ONCE_BYTES;
   }
 
@@ -87,10 +87,7 @@ final class HostMover implements Mover {
       return slice(op == Op.WRITE, plan, position, length);
     } catch (InternalError e) {
       // How the JVM reports SIGBUS.
-      fault =
-          new PathFault(
-              PathFault.Kind.WORK_ERROR,
-              "registered memory is not there any more: a file behind it was truncated, here or in " + peer);
+      fault = gone();
       return -1;
     }
   }
@@ -130,6 +127,43 @@ final class HostMover implements Mover {
       moved += bytes;
     }
     return kernel.isEmpty() || runKernel(write) ? moved : -1;
+  }
+
+  /**
+   * Copies one piece between memory of this process and a region that is lent; {@link #copied} is to follow.
+   *
+   * @param here an address of this process
+   * @return false if that failed, see {@link #fault}
+   */
+  boolean copy(PeerRegion region, long there, long here, long bytes, boolean write) {
+    PeerMapping mapping = region.mapping();
+    if (mapping == null) {
+      if (kernel.isFull() && !runKernel(write)) {
+        return false;
+      }
+      kernel.add(here, there, bytes);
+      return true;
+    }
+    try {
+      long mapped = there + region.delta();
+      host.copy(write ? here : mapped, write ? mapped : here, bytes);
+      return true;
+    } catch (InternalError e) {
+      fault = gone();
+      return false;
+    }
+  }
+
+  /** Ends what {@link #copy} began; false if that failed. */
+  boolean copied(boolean write) {
+    return kernel.isEmpty() || runKernel(write);
+  }
+
+  /** What the JVM's report of a SIGBUS means. */
+  PathFault gone() {
+    return new PathFault(
+        PathFault.Kind.WORK_ERROR,
+        "registered memory is not there any more: a file behind it was truncated, here or in " + peer);
   }
 
   private boolean runKernel(boolean write) {

@@ -11,10 +11,12 @@ import dev.hawser.engine.mapped.MappedConnection;
 import dev.hawser.engine.mapped.MappedTransport;
 import dev.hawser.engine.mapped.PathAnswer;
 import dev.hawser.engine.mapped.PathEnds;
+import dev.hawser.engine.mapped.TargetMover;
 import dev.hawser.engine.spi.Connection;
 import dev.hawser.engine.spi.PathSetupException;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.memory.HostDeviceOps;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.RegionBinder;
@@ -33,11 +35,13 @@ final class ShmTransport extends MappedTransport {
 
   private static final int PREFERRED_CHUNK_BYTES = 4 << 20;
   private static final TransportTraits TRAITS =
-      new TransportTraits(true, true, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1);
+      new TransportTraits(true, true, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1, true);
 
   private final boolean kernelCopies;
   private final ShmBinder binder;
   private final PtracePermission permission;
+  private final Staging staging;
+  private final Staging sharedStaging;
   private final Arena arena = Arena.ofShared();
   private final MemorySegment probe = arena.allocate(ValueLayout.JAVA_LONG);
   private final long probeValue = new SecureRandom().nextLong();
@@ -52,6 +56,8 @@ final class ShmTransport extends MappedTransport {
                 ? "process_vm_readv is forbidden here (docker run --security-opt seccomp=…, --cap-add SYS_PTRACE)"
                 : "shm.kernel-copy is false");
     this.permission = new PtracePermission(settings, host.proc());
+    this.staging = new Staging(context.registry());
+    this.sharedStaging = new Staging(context.registry(), true);
     probe.set(ValueLayout.JAVA_LONG, 0, probeValue);
   }
 
@@ -101,13 +107,25 @@ final class ShmTransport extends MappedTransport {
   @Override
   public Connection initiator(PathEnds ends) {
     return initiator(
-        ends, regions -> new HostMover(regions, HostDeviceOps.INSTANCE, ends.peer(), host().proc()));
+        ends,
+        regions -> {
+          HostMover mover = new HostMover(regions, HostDeviceOps.INSTANCE, ends.peer(), host().proc());
+          return new ShmMover(mover, new StagedMover(regions, HostDeviceOps.INSTANCE, mover, staging));
+        });
+  }
+
+  @Override
+  protected TargetMover targetMover() {
+    return new StagedTarget(sharedStaging);
   }
 
   @Override
   protected @Nullable Refusal refusal(Region region) {
-    if (!region.device().isHost() || region.access().mask() == 0) {
+    if (region.access().mask() == 0) {
       return Refusal.NOT_PERMITTED;
+    }
+    if (!region.device().isHost()) {
+      return null; // moved through slots
     }
     return region.backing().isEmpty() && !kernelCopies ? Refusal.NOT_MAPPABLE : null;
   }

@@ -17,6 +17,7 @@ package dev.hawser.engine.spi;
  *     has 32 bits of immediate data
  * @param preferredChunkBytes upper bound of a chunk that suits it
  * @param defaultPaths paths per route when the user does not say
+ * @param stages whether memory of devices goes through memory of the host: only where no other transport reaches it
  */
 public record TransportTraits(
     boolean mapped,
@@ -24,4 +25,5 @@ public record TransportTraits(
     int maxMessageBytes,
     int flushBits,
     int preferredChunkBytes,
-    int defaultPaths) {}
+    int defaultPaths,
+    boolean stages) {}

@@ -33,14 +33,27 @@ public final class Staging {
   private static final ThreadPoolExecutor BACKGROUND = background();
 
   // Of the process, as drivers are.
-  private static final Map<GpuMemory, Map<Integer, Deque<StagingRing>>> IDLE =
+  private static final Map<GpuMemory, Map<Kind, Deque<StagingRing>>> IDLE =
       Collections.synchronizedMap(new WeakHashMap<>());
 
+  private record Kind(int ordinal, boolean shared) {}
+
   private final MemoryRegistry registry;
+  private final boolean shared;
 
   /** Staging for what a registry registers. */
   public Staging(MemoryRegistry registry) {
+    this(registry, false);
+  }
+
+  /**
+   * Staging for what a registry registers.
+   *
+   * @param shared whether the rings are {@link SharedSlots}, which other processes can map
+   */
+  public Staging(MemoryRegistry registry, boolean shared) {
     this.registry = registry;
+    this.shared = shared;
   }
 
   private static ThreadPoolExecutor background() {
@@ -64,17 +77,16 @@ public final class Staging {
           Gpu gpu = memory.gpu(device);
           StagingRing idle;
           synchronized (IDLE) {
-            Deque<StagingRing> rings = rings(memory, gpu);
-            idle = rings.poll();
+            idle = rings(memory, gpu).poll();
           }
           if (idle != null) {
             return idle;
           }
           LOG.log(
               System.Logger.Level.INFO,
-              "memory of {0} goes through pinned host memory on the way to the network: slower than a transport that reaches it",
+              "memory of {0} goes through pinned host memory on its way: slower than a transport that reaches it",
               device);
-          return new StagingRing(gpu);
+          return new StagingRing(gpu, shared ? SharedSlots.pinned(gpu) : null);
         },
         BACKGROUND);
   }
@@ -87,9 +99,9 @@ public final class Staging {
     throw new DeviceAbsentException(device.kind(), "the registry was given " + memory + ", which has no streams");
   }
 
-  private static Deque<StagingRing> rings(GpuMemory memory, Gpu gpu) {
+  private Deque<StagingRing> rings(GpuMemory memory, Gpu gpu) {
     return IDLE.computeIfAbsent(memory, m -> new HashMap<>())
-        .computeIfAbsent(gpu.ordinal(), ordinal -> new ArrayDeque<>());
+        .computeIfAbsent(new Kind(gpu.ordinal(), shared), kind -> new ArrayDeque<>());
   }
 
   /** Leaves a ring to other paths; it is idle. */

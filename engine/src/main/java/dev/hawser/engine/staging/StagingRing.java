@@ -9,9 +9,10 @@ import dev.hawser.memory.CopyDirection;
 import dev.hawser.memory.DriverException;
 import dev.hawser.memory.gpu.DriverGate;
 import dev.hawser.memory.gpu.Gpu;
-import dev.hawser.memory.gpu.GpuBuffer;
 import dev.hawser.memory.gpu.GpuDeviceOps;
 import dev.hawser.memory.gpu.GpuProgress;
+import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,29 +27,39 @@ public final class StagingRing {
   /** How many there are: enough for the device, the network, and what is in between. */
   public static final int SLOTS = 16;
 
+  private static final int FIRST_PLACES = 16;
+
   private final Gpu gpu;
   private final DriverGate gate;
   private final GpuDeviceOps toHost;
   private final GpuDeviceOps toDevice;
   private final GpuProgress toHostProgress;
   private final GpuProgress toDeviceProgress;
-  private final GpuBuffer memory;
+  private final long memory;
+  private final @Nullable SharedSlots shared;
   private final @Nullable GpuProgress[] awaited = new @Nullable GpuProgress[SLOTS]; // null: no device is at it
   private final long[] marks = new long[SLOTS];
   private final @Nullable DriverException[] failures = new @Nullable DriverException[SLOTS];
+  private final long[][] places = new long[SLOTS][2 * FIRST_PLACES]; // address and bytes of each, by slot
   private final int[] free = new int[SLOTS];
   private int freeCount;
   private @Nullable DriverException broken; // what kept the batch from the device
   private boolean lost;
 
-  StagingRing(Gpu gpu) {
+  /**
+   * A ring.
+   *
+   * @param shared its memory, pinned; null: memory that only this process has
+   */
+  StagingRing(Gpu gpu, @Nullable SharedSlots shared) {
     this.gpu = gpu;
     this.gate = gpu.gate();
     this.toHost = GpuDeviceOps.on(gpu);
     this.toDevice = GpuDeviceOps.on(gpu);
     this.toHostProgress = new GpuProgress(toHost.stream(), SLOTS);
     this.toDeviceProgress = new GpuProgress(toDevice.stream(), SLOTS);
-    this.memory = gpu.allocateHost((long) SLOTS * SLOT_BYTES);
+    this.shared = shared;
+    this.memory = shared == null ? gpu.allocateHost((long) SLOTS * SLOT_BYTES).address() : shared.address();
     reset();
   }
 
@@ -59,6 +70,11 @@ public final class StagingRing {
   /** Takes a slot; −1 if all are in use. */
   public int take() {
     return freeCount == 0 ? -1 : free[--freeCount];
+  }
+
+  /** The memory of its slots that other processes can map. */
+  public SharedSlots shared() {
+    return Objects.requireNonNull(shared, "a ring of this process alone");
   }
 
   /** How many can be taken. */
@@ -73,7 +89,29 @@ public final class StagingRing {
 
   /** Where a slot begins. */
   public long address(int slot) {
-    return memory.address() + (long) slot * SLOT_BYTES;
+    return memory + (long) slot * SLOT_BYTES;
+  }
+
+  /** Keeps one of the places on the device that a slot's bytes belong to, in their order, for {@link #movePlaces}. */
+  public void place(int slot, int index, long address, long bytes) {
+    long[] known = places[slot];
+    if (known.length == 2 * index) {
+      known = Arrays.copyOf(known, 4 * index);
+      places[slot] = known;
+    }
+    known[2 * index] = address;
+    known[2 * index + 1] = bytes;
+  }
+
+  /** Lets the device move a slot's bytes from or to its places; the batch {@linkplain #tryBegin was begun}. */
+  public void movePlaces(boolean out, int slot, int count) {
+    long host = address(slot);
+    long[] known = places[slot];
+    for (int i = 0; i < count; i++) {
+      add(out, known[2 * i], host, known[2 * i + 1]);
+      host += known[2 * i + 1];
+    }
+    submit(out, slot);
   }
 
   /**

@@ -28,7 +28,7 @@ final class TcpTransport implements Transport {
   static final String NAME = "tcp";
 
   private static final TransportTraits TRAITS =
-      new TransportTraits(false, false, FrameLayout.MAX_MESSAGE_BYTES, 64, 1 << 20, 2);
+      new TransportTraits(false, false, FrameLayout.MAX_MESSAGE_BYTES, 64, 1 << 20, 2, true);
 
   private static final RegionBinder BINDER =
       new RegionBinder() {

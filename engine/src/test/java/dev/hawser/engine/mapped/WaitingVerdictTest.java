@@ -54,7 +54,7 @@ class WaitingVerdictTest {
     }
 
     @Override
-    public boolean movesAtOnce(long bytes) {
+    public boolean movesAtOnce(TransferPlan plan, long bytes) {
       return false;
     }
 
@@ -116,7 +116,7 @@ class WaitingVerdictTest {
 
     @Override
     public Connection target(PathEnds ends) {
-      return new TargetConnection(ends, registry, _ -> null, _ -> {});
+      return new TargetConnection(ends, registry, _ -> null, TargetMover.NONE, _ -> {});
     }
   }
 

@@ -35,8 +35,8 @@ record Leaks(Map<String, Integer> counts, Map<String, String> descriptors) {
           "/dev/infiniband",
           "/dev/nvidia");
 
-  /** What a fake driver has for streams and tables, which are kept for the next path. */
-  private static final String KEPT = "/memfd:fake-";
+  /** Streams and tables of a fake driver, and pinned memory, which are kept for the next path. */
+  private static final List<String> KEPT = List.of("/memfd:fake-", "/memfd:hawser-kept-");
 
   private static final long STILL_NANOS = 100_000_000;
 
@@ -47,7 +47,7 @@ record Leaks(Map<String, Integer> counts, Map<String, String> descriptors) {
       for (Path descriptor : all.toList()) {
         String target = target(descriptor);
         for (String kind : KINDS) {
-          if (target.contains(kind) && !target.contains(KEPT)) {
+          if (target.contains(kind) && !isKept(target)) {
             counts.merge("descriptor " + kind, 1, Integer::sum);
             descriptors.put(descriptor.getFileName() + " " + target, target);
           }
@@ -58,7 +58,7 @@ record Leaks(Map<String, Integer> counts, Map<String, String> descriptors) {
     }
     try (Stream<String> mappings = Files.lines(Path.of("/proc/self/maps"))) {
       mappings
-          .filter(line -> line.contains("/memfd:") && !line.contains(KEPT))
+          .filter(line -> line.contains("/memfd:") && !isKept(line))
           .forEach(line -> counts.merge("mapping of a memfd", 1, Integer::sum));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -69,6 +69,10 @@ record Leaks(Map<String, Integer> counts, Map<String, String> descriptors) {
       }
     }
     return new Leaks(counts, descriptors);
+  }
+
+  private static boolean isKept(String line) {
+    return KEPT.stream().anyMatch(line::contains);
   }
 
   private static String target(Path descriptor) {

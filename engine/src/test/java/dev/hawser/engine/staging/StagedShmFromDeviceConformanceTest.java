@@ -1,0 +1,15 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.staging;
+
+import dev.hawser.engine.testkit.conformance.TransportConformance;
+
+/** From a device to the host, over shm. The driver is a fake one. */
+final class StagedShmFromDeviceConformanceTest extends TransportConformance {
+  StagedShmFromDeviceConformanceTest() {
+    super(new StagedShmFixture.HereOnly());
+  }
+}
