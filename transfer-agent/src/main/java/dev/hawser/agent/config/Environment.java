@@ -18,7 +18,7 @@ final class Environment {
   static final String CONFIG = "HAWSER_CONFIG";
 
   /** Variables of ours that are no settings of an agent: the file, and what the launcher reads. */
-  private static final List<String> OTHERS = List.of(CONFIG, "HAWSER_AOT", "HAWSER_JAVA_HOME", "HAWSER_JAVA_OPTS");
+  private static final List<String> OTHERS = List.of(CONFIG, "HAWSER_JAVA_HOME", "HAWSER_JAVA_OPTS");
 
   /** What the Python package and the scripts of the labs read; they judge their names themselves. */
   private static final List<String> OTHERS_BEGIN = List.of("HAWSER_PYTHON_", "HAWSER_LAB_");

@@ -164,7 +164,7 @@ class HawserConfigTest {
 
   @Test
   void leavesAloneWhatTheOtherProgramsOfOursRead() {
-    HawserConfig config = of("HAWSER_PYTHON_JARS", "/jars", "HAWSER_LAB_KERNEL", "6.1", "HAWSER_AOT", "off",
+    HawserConfig config = of("HAWSER_PYTHON_JARS", "/jars", "HAWSER_LAB_KERNEL", "6.1",
         "HAWSER_JAVA_OPTS", "-Xmx1g", "HAWSER_STRICT", "true");
 
     assertThat(config.warnings()).isEmpty();
