@@ -156,6 +156,12 @@ def _machine_options(home: JavaHome, class_path: list[Path]) -> list[str]:
         "-Xmx128m",
         "-Xss512k",
         "-XX:CICompilerCount=2",
+        # The optimizing compiler's turn is for what runs for long: at the usual thresholds it spends half a second of CPU
+        # time on code that is needed at the start only.
+        "-XX:Tier4InvocationThreshold=25000",
+        "-XX:Tier4MinInvocationThreshold=10000",
+        "-XX:Tier4CompileThreshold=40000",
+        "-XX:Tier4BackEdgeThreshold=120000",
         "-XX:ReservedCodeCacheSize=48m",
         "-XX:MaxDirectMemorySize=64m",
         "-XX:-UsePerfData",

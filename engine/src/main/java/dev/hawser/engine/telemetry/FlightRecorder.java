@@ -16,7 +16,7 @@ public final class FlightRecorder {
 
   /** Whether a recording asks for transfers now. */
   public static boolean isOn() {
-    return PRESENT && Events.isOn();
+    return PRESENT && Recorder.hasBeenStarted() && Events.isOn();
   }
 
   /**
@@ -43,7 +43,16 @@ public final class FlightRecorder {
     Events.write(peer, transfer, requestId, operation, bytes, tookNanos, end, bytesByPath);
   }
 
-  /** Loaded only where the module is. */
+  /**
+   * Loaded only where the module is. An event's class brings the recorder's machinery along, a sixth of a second of it,
+   * which the first transfer would have to wait for: so it is touched only once somebody has started a recording.
+   */
+  private static final class Recorder {
+    static boolean hasBeenStarted() {
+      return jdk.jfr.FlightRecorder.isInitialized();
+    }
+  }
+
   private static final class Events {
     static boolean isOn() {
       return new TransferEvent().isEnabled();

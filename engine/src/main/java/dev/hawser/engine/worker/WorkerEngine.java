@@ -143,7 +143,7 @@ public final class WorkerEngine implements Engine {
   }
 
   private static void check(EngineConfig config) {
-    if (config.heartbeat().multipliedBy(4).compareTo(config.linkLease()) > 0) {
+    if (config.heartbeat().toNanos() > config.linkLease().toNanos() / 4) {
       throw new EngineException(
           "the heartbeat (%s) is at most a quarter of the link lease (%s)"
               .formatted(config.heartbeat(), config.linkLease()));

@@ -121,7 +121,7 @@ final class Resolver {
   }
 
   private Duration heartbeat(Duration lease) {
-    Duration most = lease.dividedBy(4);
+    Duration most = Duration.ofNanos(lease.toNanos() / 4); // dividedBy counts in BigDecimal: 20 ms at the start of a JVM
     if (origin(Setting.HEARTBEAT).source() == Origin.Source.DEFAULT) {
       Duration usual = duration(Setting.HEARTBEAT, MILLI, HOUR);
       Duration chosen = usual.compareTo(most) < 0 ? usual : most;
