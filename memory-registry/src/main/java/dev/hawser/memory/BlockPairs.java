@@ -64,11 +64,10 @@ public final class BlockPairs {
           remoteCount + " blocks for " + localCount + " local ones; give as many on each side");
     }
     int[] localCopy = localIndices == null ? null : localIndices.clone();
-    int[] remoteCopy = remoteIndices == null ? null : remoteIndices.clone();
     PairRuns runs =
-        localCopy == null && remoteCopy == null
+        localCopy == null && remoteIndices == null
             ? pairLists(local.asRuns(), remote.asRuns())
-            : pairIndexed(local, localCopy, remote, remoteCopy, localCount);
+            : pairIndexed(local, localCopy, remote, remoteIndices, localCount);
     return new BlockPairs(local, remote, localCopy, localCount, runs);
   }
 
@@ -80,7 +79,7 @@ public final class BlockPairs {
       PairRuns grid = new GridPairing(from, packedLike(from, packed)).pair();
       return new BlockPairs(blocks, whole, null, blocks.count(), grid);
     }
-    PairCompressor compressor = new PairCompressor();
+    PairCompressor compressor = new PairCompressor(blocks.count());
     RunWalker walker = new RunWalker(from);
     long at = packed;
     while (walker.next()) {
@@ -177,7 +176,7 @@ public final class BlockPairs {
     if (sameGrids && local.size() > 0 && (local.size() == 1 || local.count() / local.size() >= LARGE_GRID)) {
       return new GridPairing(local, remote).pair();
     }
-    PairCompressor compressor = new PairCompressor();
+    PairCompressor compressor = new PairCompressor(local.count());
     RunWalker left = new RunWalker(local);
     RunWalker right = new RunWalker(remote);
     int pair = 0;
@@ -194,13 +193,17 @@ public final class BlockPairs {
     return compressor.finish();
   }
 
+  /** Reads each index once, for its owner may change it. */
   private static PairRuns pairIndexed(
       BlockList local, int @Nullable [] localIndices, BlockList remote, int @Nullable [] remoteIndices, int count) {
     Runs left = local.asRuns();
     Runs right = remote.asRuns();
+    if (left.isRow() && right.isRow()) {
+      return pairRows(left, localIndices, right, remoteIndices, count);
+    }
     int leftCount = left.count();
     int rightCount = right.count();
-    PairCompressor compressor = new PairCompressor();
+    PairCompressor compressor = new PairCompressor(count);
     long total = 0;
     for (int pair = 0; pair < count; pair++) {
       int i = localIndices == null ? pair : localIndices[pair];
@@ -219,14 +222,52 @@ public final class BlockPairs {
       }
       total += bytes;
       if (total < 0) {
-        throw new InvalidBlocksException(
-            "localIndices", pair, "the pairs up to here have 2^63 bytes or more; use several transfers");
+        throw tooManyBytes(pair);
       }
       compressor.add(
           left.address(leftRun, i - left.first()[leftRun]), right.address(rightRun, j - right.first()[rightRun]),
           bytes);
     }
     return compressor.finish();
+  }
+
+  /** As {@link #pairIndexed}, where both sides are blocks of one length at one distance: the usual case, and a fast one. */
+  private static PairRuns pairRows(
+      Runs left, int @Nullable [] localIndices, Runs right, int @Nullable [] remoteIndices, int count) {
+    int leftCount = left.count();
+    int rightCount = right.count();
+    long leftBase = left.base()[0];
+    long rightBase = right.base()[0];
+    long leftStride = left.stride()[0];
+    long rightStride = right.stride()[0];
+    long bytes = left.length()[0];
+    boolean sameLength = bytes == right.length()[0];
+    long total = 0;
+    PairCompressor compressor = new PairCompressor(count);
+    for (int pair = 0; pair < count; pair++) {
+      int i = localIndices == null ? pair : localIndices[pair];
+      int j = remoteIndices == null ? pair : remoteIndices[pair];
+      if (i < 0 || i >= leftCount) {
+        throw outOfBounds("localIndices", pair, i, leftCount);
+      }
+      if (j < 0 || j >= rightCount) {
+        throw outOfBounds("remoteIndices", pair, j, rightCount);
+      }
+      if (!sameLength) {
+        throw unequal(pair, bytes, right.length()[0]);
+      }
+      total += bytes;
+      if (total < 0) {
+        throw tooManyBytes(pair);
+      }
+      compressor.add(leftBase + i * leftStride, rightBase + j * rightStride, bytes);
+    }
+    return compressor.finish();
+  }
+
+  private static InvalidBlocksException tooManyBytes(int pair) {
+    return new InvalidBlocksException(
+        "localIndices", pair, "the pairs up to here have 2^63 bytes or more; use several transfers");
   }
 
   private static Runs packedLike(Runs run, long packed) {
@@ -294,6 +335,7 @@ public final class BlockPairs {
         kept++;
       }
       return new PairRuns(
+          kept,
           axes,
           Arrays.copyOf(localBase, kept),
           Arrays.copyOf(remoteBase, kept),

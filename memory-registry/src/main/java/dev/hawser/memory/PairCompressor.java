@@ -12,6 +12,9 @@ import java.util.Arrays;
  * become one piece, and pieces of one length and one distance on each side become one run. Empty pairs vanish.
  */
 final class PairCompressor {
+  private static final int MANY = 256;
+
+  private final int most;
   private long[] local = new long[16];
   private long[] remote = new long[16];
   private long[] length = new long[16];
@@ -32,6 +35,16 @@ final class PairCompressor {
   private long pieceLocal;
   private long pieceRemote;
   private long pieceLength;
+
+  /**
+   * A compressor.
+   *
+   * @param pairs how many will be added at most, as far as that is known: where they turn out to be many runs, room for all
+   *     is made at once
+   */
+  PairCompressor(int pairs) {
+    most = pairs;
+  }
 
   /** Adds a pair of blocks of {@code bytes} bytes. */
   void add(long localAddress, long remoteAddress, long bytes) {
@@ -87,16 +100,11 @@ final class PairCompressor {
       firstByte[run + 1] = firstByte[run] + length[run] * extent[run];
       pieces += extent[run];
     }
+    if (size < local.length / 2) {
+      resize(size);
+    }
     return new PairRuns(
-        1,
-        Arrays.copyOf(local, size),
-        Arrays.copyOf(remote, size),
-        Arrays.copyOf(length, size),
-        Arrays.copyOf(extent, size),
-        Arrays.copyOf(localStride, size),
-        Arrays.copyOf(remoteStride, size),
-        firstByte,
-        Math.toIntExact(pieces));
+        size, 1, local, remote, length, extent, localStride, remoteStride, firstByte, Math.toIntExact(pieces));
   }
 
   private void endPiece() {
@@ -135,13 +143,8 @@ final class PairCompressor {
       return;
     }
     if (size == local.length) {
-      int grown = size * 2;
-      local = Arrays.copyOf(local, grown);
-      remote = Arrays.copyOf(remote, grown);
-      length = Arrays.copyOf(length, grown);
-      localStride = Arrays.copyOf(localStride, grown);
-      remoteStride = Arrays.copyOf(remoteStride, grown);
-      extent = Arrays.copyOf(extent, grown);
+      // Shuffled blocks are half as many runs: any two pieces are at one distance.
+      resize(Math.max(size * 2, size < MANY ? 0 : most / 2 + 1));
     }
     local[size] = runLocal;
     remote[size] = runRemote;
@@ -151,5 +154,14 @@ final class PairCompressor {
     extent[size] = runExtent;
     size++;
     runExtent = 0;
+  }
+
+  private void resize(int runs) {
+    local = Arrays.copyOf(local, runs);
+    remote = Arrays.copyOf(remote, runs);
+    length = Arrays.copyOf(length, runs);
+    localStride = Arrays.copyOf(localStride, runs);
+    remoteStride = Arrays.copyOf(remoteStride, runs);
+    extent = Arrays.copyOf(extent, runs);
   }
 }

@@ -9,6 +9,7 @@ package dev.hawser.memory;
  * Regular grids of pieces, each with a local and a remote address, as flat arrays like those of {@link Runs}. No piece is
  * empty.
  *
+ * @param size how many runs; the arrays may be longer
  * @param axes per run, at least 1
  * @param local local address of the first piece
  * @param remote remote address of the first piece
@@ -21,6 +22,7 @@ package dev.hawser.memory;
  */
 @SuppressWarnings("ArrayRecordComponent") // flat arrays are its point; it never leaves the package
 record PairRuns(
+    int size,
     int axes,
     long[] local,
     long[] remote,
@@ -33,20 +35,16 @@ record PairRuns(
 
   static final PairRuns NONE =
       new PairRuns(
-          1, new long[0], new long[0], new long[0], new int[0], new long[0], new long[0], new long[] {0}, 0);
-
-  int size() {
-    return local.length;
-  }
+          0, 1, new long[0], new long[0], new long[0], new int[0], new long[0], new long[0], new long[] {0}, 0);
 
   long totalBytes() {
-    return firstByte[local.length];
+    return firstByte[size];
   }
 
   /** The run that byte {@code position} is in. */
   int runOf(long position) {
     int low = 0;
-    int high = local.length - 1;
+    int high = size - 1;
     while (low < high) {
       int middle = (low + high + 1) >>> 1;
       if (firstByte[middle] <= position) {

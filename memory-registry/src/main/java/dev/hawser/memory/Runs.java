@@ -30,6 +30,11 @@ record Runs(int axes, long[] base, long[] length, int[] shape, long[] stride, in
     return first[base.length];
   }
 
+  /** Whether it is blocks of one length at one distance. */
+  boolean isRow() {
+    return base.length == 1 && axes == 1;
+  }
+
   /** The run that block {@code index} is in. */
   int runOf(int index) {
     int low = 0;

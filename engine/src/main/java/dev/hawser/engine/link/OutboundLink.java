@@ -60,6 +60,8 @@ import org.jspecify.annotations.Nullable;
  * after the end is {@link Settlements}'.
  */
 public final class OutboundLink implements Link {
+  private static final long MOST_BYTES_FOR_POSTER = 8 << 20;
+
   private static final int MAX_FORESEEN = 4096;
 
   /** Signs of life are looked for so often per heartbeat, and a path without any is given up after so many looks. */
@@ -480,7 +482,9 @@ public final class OutboundLink implements Link {
 
   void submit(TransferState transfer) {
     mailbox.offer(transfer);
-    if (!help()) {
+    // What is small is done at once by whoever posts it. For what is not, the first pass alone would keep the poster from
+    // its own work for longer than it takes to wake the worker.
+    if (transfer.totalBytes() > MOST_BYTES_FOR_POSTER || !help()) {
       host.wake();
       takeLeftoverMail();
     }
