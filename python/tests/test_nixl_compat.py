@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import enum
+import importlib
+import inspect
+import json
 import os
 import pickle
 import subprocess
@@ -51,6 +55,41 @@ def finish(agent: nixl_agent, handle: object) -> None:
 
 def pattern(seed: int, count: int = 16) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (count, 4096), dtype=np.uint8)
+
+
+RECORDED = json.loads(Path(__file__).with_name("nixl_names.json").read_text())
+
+
+def test_has_every_public_name_of_nixl() -> None:
+    telemetry = bindings.nixlXferTelemetry
+    instances = {"nixlAgentConfig": bindings.nixlAgentConfig(), "nixlXferTelemetry": telemetry(0, 0, 0, 0, 0)}
+    missing = []
+    for module, names in RECORDED["modules"].items():
+        ours = importlib.import_module(f"hawser.nixl_compat.{module}")
+        for name, members in names.items():
+            if not hasattr(ours, name):
+                missing.append(f"{module}.{name}")
+                continue
+            thing = getattr(ours, name)
+            if isinstance(thing, type) and issubclass(thing, enum.Enum):
+                thing = next(iter(thing))
+            thing = instances.get(name, thing)
+            missing += [f"{module}.{name}.{member}" for member in members if not hasattr(thing, member)]
+    assert not missing
+    assert sum(map(len, RECORDED["modules"].values())) > 60  # the record is not empty
+
+
+def test_takes_the_parameters_that_nixl_takes() -> None:
+    differing = []
+    for path, parameters in RECORDED["parameters"].items():
+        module, *rest = path.split(".")
+        thing = importlib.import_module(f"hawser.nixl_compat.{module}")
+        for name in rest:
+            thing = getattr(thing, name)
+        ours = list(inspect.signature(thing).parameters)
+        if ours[: len(parameters)] != parameters:
+            differing.append((path, parameters, ours))
+    assert not differing
 
 
 @pytest.mark.parametrize("operation", ["READ", "WRITE"])

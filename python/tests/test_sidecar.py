@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -164,7 +165,6 @@ os.kill(os.getpid(), signal.SIGKILL)
     host, _, port = victim.stdout.strip().rpartition(":")
     # Its listener goes with it.
     import socket
-    import time
 
     deadline = time.monotonic() + 30
     while True:
@@ -239,6 +239,90 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 assert asked
 print("fine")
 """
+
+
+def test_registers_memory_that_the_worker_shares(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import mmap, os
+from multiprocessing import shared_memory
+import numpy as np
+import hawser
+
+target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
+named = shared_memory.SharedMemory(create=True, size=1 << 16)
+theirs = np.frombuffer(named.buf, dtype=np.uint8)
+theirs[:] = np.random.default_rng(1).integers(0, 256, theirs.size, dtype=np.uint8)
+descriptor = os.memfd_create("ours")
+os.truncate(descriptor, 1 << 16)
+ours = np.frombuffer(mmap.mmap(descriptor, 1 << 16), dtype=np.uint8)
+
+# Two regions in one mapping, one of which goes before the other.
+first, second = target.register(theirs[: 1 << 15], "first"), target.register(theirs, "kv")
+first.close()
+sink = initiator.register(ours)
+peer = initiator.add_peer(target.metadata())
+initiator.read(sink.blocks(4096), peer, peer.region("kv").blocks(4096)).wait(20)
+assert (ours == theirs).all()
+sink.close()
+again = initiator.register(ours)
+initiator.write(again.blocks(4096), peer, peer.region("kv").blocks(4096), remote_indices=range(15, -1, -1)).wait(20)
+assert (theirs.reshape(16, 4096) == ours.reshape(16, 4096)[::-1]).all()
+
+private = np.zeros(1 << 16, dtype=np.uint8)
+class Gpu:
+    __cuda_array_interface__ = {"data": (1 << 40, False), "shape": (64,), "typestr": "|u1", "version": 3}
+for call, words in (
+    (lambda: initiator.register(private), "tensor.share_memory_()"),
+    (lambda: initiator.register(Gpu()), "within this process"),
+):
+    try:
+        call()
+    except hawser.InvalidArgument as e:
+        assert words in str(e), e
+    else:
+        raise AssertionError(words)
+target.close(); initiator.close()
+del theirs
+named.close(); named.unlink()
+print("fine")
+"""
+    result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr
+    # Nothing of it is left in the sidecar.
+    maps = Path(f"/proc/{sidecar[1].pid}/maps")
+    deadline = time.monotonic() + 20
+    while "memfd:ours" in maps.read_text() or "psm_" in maps.read_text():
+        assert time.monotonic() < deadline, "memory that a worker shared is still mapped"
+        time.sleep(0.02)
+
+
+def test_a_sidecar_of_another_version_and_a_fork_are_refused(
+    program: Program, sidecar: tuple[str, subprocess.Popen]
+) -> None:
+    other = """
+import hawser, hawser._remote
+hawser._remote.VERSION = 99
+hawser.Agent("a")
+"""
+    result = program(other, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert result.returncode == 1 and "this package 99: use one build" in result.stderr, result.stderr
+
+    forked = """
+import os, hawser
+agent = hawser.Agent("a")
+child = os.fork()
+if child == 0:
+    try:
+        agent.describe()
+    except hawser.RuntimeUnavailable as e:
+        os._exit(7 if "spawn" in str(e) else 8)
+    os._exit(9)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert agent.describe()["name"] == "a"
+print("fine")
+"""
+    result = program(forked, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr
 
 
 def test_waits_longer_than_a_sidecar_may_be_silent(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:

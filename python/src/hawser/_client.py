@@ -33,6 +33,9 @@ class SidecarTable:
         self._pid = os.getpid()
         self._local = threading.local()
         self._mapped: dict[int, tuple[int, int]] = {}
+        self._sharing = threading.Lock()
+        self._shared: dict[int, int] = {}  # by the start of a mapping: regions in it
+        self._lent: dict[int, tuple[int, int]] = {}  # by a region's handle: its agent, and the start of its mapping
         self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
         for name in _remote.SPECS:
             setattr(self, name, self._function(name))
@@ -40,6 +43,8 @@ class SidecarTable:
         setattr(self, "region_allocate", self._allocate(getattr(self, "region_allocate")))
         setattr(self, "region_close", self._close_region(getattr(self, "region_close")))
         setattr(self, "region_keep", self._keep)
+        setattr(self, "region_register", self._register(getattr(self, "region_register")))
+        setattr(self, "agent_close", self._close_agent(getattr(self, "agent_close")))
 
     def _connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -142,6 +147,74 @@ class SidecarTable:
             for descriptor in came:
                 os.close(descriptor)
 
+    def _register(self, register: Callable[..., int]) -> Callable[..., int]:
+        def call(agent: int, name: Any, address: int, length: int, device: int, access: int, out: Any) -> int:
+            if device != 0:
+                raise errors.InvalidArgument(
+                    "memory: a GPU's cannot be offered through a sidecar; use Hawser within this process (without"
+                    " HAWSER_PYTHON_SIDECAR), or copy it to memory of agent.allocate"
+                )
+            mapping = _pages.around(address, length)
+            if mapping is None or not mapping.shared or mapping.inode == 0:
+                raise errors.InvalidArgument(
+                    "memory: it is this process's own, and the sidecar cannot see it; use memory of agent.allocate"
+                    " (numpy.frombuffer(region.buffer())), of multiprocessing.shared_memory, or a tensor after"
+                    " tensor.share_memory_()"
+                )
+            if "memfd:hawser" in mapping.path:  # an allocation: the sidecar has it, while its region is open
+                return register(agent, name, address, length, device, access, out)
+            self._share(mapping)
+            try:
+                result = register(agent, name, address, length, device, access, out)
+            except BaseException:
+                self._unshare(mapping.start)
+                raise
+            self._lent[_remote.pointed(out).value] = (agent, mapping.start)
+            return result
+
+        return call
+
+    def _share(self, mapping: _pages.Mapping) -> None:
+        """Has the sidecar map at the same address what this process maps there, unless it does already."""
+        with self._sharing:
+            used = self._shared.get(mapping.start, 0)
+            if used == 0:
+                try:
+                    descriptor = mapping.descriptor()
+                except LookupError as e:
+                    raise errors.InvalidArgument(f"memory: it is shared, but {e}; keep its descriptor open") from None
+                told = _remote.Writer()
+                for number in (mapping.start, mapping.end - mapping.start, mapping.offset):
+                    told.number(number)
+                try:
+                    self._told(_remote.SHARE, told.bytes(), (descriptor,))
+                finally:
+                    os.close(descriptor)
+            self._shared[mapping.start] = used + 1
+
+    def _unshare(self, start: int) -> None:
+        with self._sharing:
+            self._shared[start] -= 1
+            if self._shared[start] == 0:
+                del self._shared[start]
+                told = _remote.Writer()
+                told.number(start)
+                self._told(_remote.UNSHARE, told.bytes())
+
+    def _told(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> None:
+        answer, _ = self._exchange(number, body, descriptors)
+        if answer.number() != 0:
+            raise errors.MemoryUnavailable((answer.content() or b"").decode("utf-8", "replace"))
+
+    def _close_agent(self, close: Callable[..., int]) -> Callable[..., int]:
+        def call(agent: int) -> int:
+            result = close(agent)
+            for handle in [handle for handle, (owner, _) in list(self._lent.items()) if owner == agent]:
+                self._unshare(self._lent.pop(handle)[1])
+            return result
+
+        return call
+
     def _keep(self, handle: int) -> int:
         """What is mapped here is the caller's from now on; the sidecar's own mapping goes with the region."""
         return self._mapped.pop(handle, (0, 0))[1]
@@ -152,6 +225,9 @@ class SidecarTable:
             mapped = self._mapped.pop(handle, None)
             if mapped is not None:
                 _pages.unmap(*mapped)
+            lent = self._lent.pop(handle, None)
+            if lent is not None:
+                self._unshare(lent[1])
             return result
 
         return call

@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from . import _abi
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 1 << 30
 
 _INT = struct.Struct("<q")
@@ -98,9 +98,12 @@ STRUCTS: dict[str, Any] = {
 }
 assert tuple(SPECS) == _abi.FUNCTION_NAMES
 
-# Beside the functions: the first message of a connection, and the descriptor of an allocation.
+# Beside the functions: the first message of a connection; the descriptor of an allocation; and memory of the worker's that
+# is shared with the sidecar, by a descriptor that comes along, or is not any more.
 HELLO = 0xFFF0
 MAPPING = 0xFFF1
+SHARE = 0xFFF2
+UNSHARE = 0xFFF3
 
 
 class Writer:

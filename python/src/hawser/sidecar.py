@@ -4,9 +4,11 @@
 """``python -m hawser.sidecar SOCKET``: Hawser's engine in a process of its own, for workers that want no JVM in theirs.
 
 A worker that sets ``HAWSER_PYTHON_SIDECAR=SOCKET``, or calls :func:`use` before its first agent, has the same API. Memory
-that is transferred has to be shared with the sidecar: :meth:`hawser.Agent.allocate` gives such memory, mapped at the same
-address in both processes (``numpy.frombuffer(region.buffer())``). Other memory of the worker, and that of its GPUs, cannot
-be registered. Only processes of the same user may connect; agents are closed when their worker has gone.
+that is transferred has to be shared with the sidecar, mapped at the same address in both processes:
+:meth:`hawser.Agent.allocate` gives such memory (``numpy.frombuffer(region.buffer())``), and what the worker has in shared
+mappings (``multiprocessing.shared_memory``, torch's ``share_memory_()``, ``mmap`` of a file) can be registered. Private
+memory of the worker, and that of its GPUs, cannot. Only processes of the same user may connect; agents are closed when
+their worker has gone.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import threading
 from pathlib import Path
 from typing import Any, Optional
 
-from . import _abi, _remote, _runtime, errors
+from . import _abi, _pages, _remote, _runtime, errors
 
 _UCRED = struct.Struct("3i")
 
@@ -47,6 +49,7 @@ class Session:
         self.connections = 0
         self.agents: set[int] = set()
         self.descriptors: dict[int, int] = {}
+        self.shared: dict[int, int] = {}  # mapped here for it: start and length
 
 
 class Server:
@@ -94,6 +97,8 @@ class Server:
                     number, body, came = _remote.receive(connection)
                     if number == _remote.MAPPING:
                         self._mapping(connection, body)
+                    elif number in (_remote.SHARE, _remote.UNSHARE):
+                        _remote.send(connection, number, self._sharing(session, number, body, came))
                     else:
                         _remote.send(connection, number, self._call(session, number, body, came))
             except (OSError, ValueError) as e:
@@ -135,18 +140,17 @@ class Server:
                 print(f"hawser.sidecar: closing an agent whose worker has gone: {e}", file=sys.stderr)
         for descriptor in session.descriptors.values():
             os.close(descriptor)
+        for start, length in session.shared.items():
+            _pages.unmap(start, length)
 
     def _call(self, session: Session, number: int, body: bytes, came: list[int]) -> bytes:
         name = _abi.FUNCTION_NAMES[number]
         arguments, outs = _arguments(_remote.SPECS[name], _remote.Reader(body))
         if name == "agent_signal_to" and came:
             arguments[1] = came[0]
-        elif name == "region_register" and not _is_shared(arguments[2], arguments[3]):
+        elif name == "region_register" and not _is_shared(session, arguments[2], arguments[3]):
             return _failure(
-                errors.InvalidArgument(
-                    "memory: it is not shared with the sidecar; register memory that agent.allocate gave:"
-                    " numpy.frombuffer(region.buffer())"
-                )
+                errors.InvalidArgument("memory: it is not shared with the sidecar; was the region that had it closed?")
             )
         answer = _remote.Writer()
         try:
@@ -181,6 +185,32 @@ class Server:
                     os.close(old)
             if name == "agent_signal_to" and came:
                 session.descriptors[arguments[0]] = came[0]
+
+    def _sharing(self, session: Session, number: int, body: bytes, came: list[int]) -> bytes:
+        reader = _remote.Reader(body)
+        answer = _remote.Writer()
+        try:
+            start = reader.number()
+            if number == _remote.UNSHARE:
+                with self._lock:
+                    length = session.shared.pop(start, 0)
+                if length:
+                    _pages.unmap(start, length)
+            else:
+                length, offset = reader.number(), reader.number()
+                if len(came) != 1:
+                    raise ConnectionError("memory is shared by one descriptor")
+                _pages.map_at(start, length, came[0], offset)
+                with self._lock:
+                    session.shared[start] = length
+            answer.number(0)
+        except errors.HawserError as e:
+            answer.number(-1)
+            answer.content(str(e).encode())
+        finally:
+            for descriptor in came:
+                os.close(descriptor)
+        return answer.bytes()
 
     def _mapping(self, connection: socket.socket, body: bytes) -> None:
         info = _abi.RegionInfo(c.sizeof(_abi.RegionInfo))
@@ -275,32 +305,21 @@ def _arguments(spec: str, reader: _remote.Reader) -> tuple[list, list]:
     return arguments, outs
 
 
-def _maps() -> list[tuple[int, int, int, int, str]]:
-    """The mappings of this process: start, end, offset, inode, path."""
-    found = []
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        fields = line.split(maxsplit=5)
-        start, end = (int(n, 16) for n in fields[0].split("-"))
-        found.append((start, end, int(fields[2], 16), int(fields[4]), fields[5] if len(fields) == 6 else ""))
-    return found
-
-
 def _backing(address: int, length: int) -> tuple[int, int, int, int]:
     """The mapping around an allocation: start, bytes, offset in its file, and a descriptor of it."""
-    for start, end, offset, inode, path in _maps():
-        if start <= address and address + length <= end and "memfd:" in path:
-            for entry in os.listdir("/proc/self/fd"):
-                try:
-                    if os.stat(f"/proc/self/fd/{entry}").st_ino == inode and "memfd:" in os.readlink(f"/proc/self/fd/{entry}"):
-                        return start, end - start, offset, os.dup(int(entry))
-                except OSError:
-                    continue  # closed meanwhile
-    raise LookupError(f"0x{address:x} is in no file of memory")
+    mapping = _pages.around(address, length)
+    if mapping is None or "memfd:" not in mapping.path:
+        raise LookupError(f"0x{address:x} is in no file of memory")
+    return mapping.start, mapping.end - mapping.start, mapping.offset, mapping.descriptor()
 
 
-def _is_shared(address: int, length: int) -> bool:
+def _is_shared(session: Session, address: int, length: int) -> bool:
+    """Whether memory was shared by this worker, or is an allocation of the sidecar's."""
     address &= 0xFFFF_FFFF_FFFF_FFFF
-    return any(start <= address and address + length <= end and "memfd:" in path for start, end, _, _, path in _maps())
+    if any(start <= address and address + length <= start + bytes_ for start, bytes_ in list(session.shared.items())):
+        return True
+    mapping = _pages.around(address, length)
+    return mapping is not None and mapping.shared and "memfd:" in mapping.path
 
 
 def _listening(path: str) -> socket.socket:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import logging.config
 import os
 
 _LEVELS = {
@@ -16,6 +17,18 @@ _LEVELS = {
     "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL,
 }
+
+
+_FORMAT = "%(asctime)s NIXL %(levelname)-7s %(filename)s:%(lineno)d %(message)s"
+
+LOGGING_CONFIG = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"simpleFormatter": {"format": _FORMAT}},
+    "handlers": {"consoleHandler": {"class": "logging.StreamHandler", "level": "INFO", "formatter": "simpleFormatter"}},
+    "loggers": {"nixl": {"level": "INFO", "handlers": ["consoleHandler"], "propagate": False}},
+}
+"""What :func:`setup_logging` sets up, for ``logging.config.dictConfig``."""
 
 
 def set_log_level_by_env(nixl_logger: logging.Logger) -> None:
@@ -33,11 +46,7 @@ def setup_logging() -> None:
     """Gives the logger ``nixl`` a handler for the console, once, unless the program has done so."""
     root = logging.getLogger("nixl")
     if not root.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s NIXL %(levelname)-7s %(filename)s:%(lineno)d %(message)s"))
-        root.addHandler(handler)
-        root.setLevel(logging.INFO)
-        root.propagate = False
+        logging.config.dictConfig(LOGGING_CONFIG)
         set_log_level_by_env(root)
 
 
