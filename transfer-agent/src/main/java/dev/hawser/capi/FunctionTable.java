@@ -41,6 +41,7 @@ final class FunctionTable {
 
   /** Makes it. */
   static FunctionTable make() {
+    LastError.requireJars();
     FunctionTable table = new FunctionTable();
     table.collect();
     table.write();

@@ -6,7 +6,9 @@
 package dev.hawser.capi;
 
 import dev.hawser.agent.TransferException;
+import dev.hawser.engine.EngineException;
 import dev.hawser.engine.TransferEnd;
+import dev.hawser.memory.MemoryException;
 import java.lang.System.Logger.Level;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +21,15 @@ final class LastError {
   private long cause;
 
   private LastError() {}
+
+  /**
+   * Finds out whether the jars are there without which no error could be told: then it would end the JVM.
+   *
+   * @throws NoClassDefFoundError if one is not
+   */
+  static void requireJars() {
+    LOG.log(Level.TRACE, "{0} and {1} can be told", MemoryException.class, EngineException.class);
+  }
 
   /** Notes what a function threw and gives its code. Called for every exception that would leave one. */
   @SuppressWarnings("unused") // by a method handle
