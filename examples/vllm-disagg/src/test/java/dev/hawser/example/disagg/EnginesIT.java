@@ -27,12 +27,7 @@ class EnginesIT {
   private static final Path TARGET = Path.of("target").toAbsolutePath();
   private static final Path PYTHON = Path.of("python").toAbsolutePath();
   private static final Path HAWSER = Path.of("..", "..", "python", "src").toAbsolutePath().normalize();
-  private static final Path OWN = TARGET.resolve("venv/bin/python");
-  /** That of the Python package's own tests has all that is needed here, and in a build of everything it is there. */
-  private static final Path SHARED =
-      Path.of("..", "..", "python", "target", "venv", "bin", "python").toAbsolutePath().normalize();
-
-  private static Path interpreter = OWN;
+  private static final Path INTERPRETER = TARGET.resolve("venv/bin/python");
 
   @BeforeAll
   static void install() throws Exception {
@@ -40,14 +35,10 @@ class EnginesIT {
     assumeTrue(
         run("python.log", 60, "python3", "-c", "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))") == 0,
         "needs Python 3.9 or newer with venv: apt-get install python3 python3-venv");
-    if (run("python.log", 60, SHARED.toString(), "-c", "import numpy, pytest") == 0) {
-      interpreter = SHARED;
-      return;
-    }
-    if (run("python.log", 60, OWN.toString(), "-c", "import numpy, pytest") != 0) {
+    if (run("python.log", 60, INTERPRETER.toString(), "-c", "import numpy, pytest") != 0) {
       assertThat(run("venv.log", 300, "python3", "-m", "venv", "--clear", TARGET.resolve("venv").toString()))
           .as("making a virtual environment; see " + TARGET.resolve("venv.log")).isZero();
-      assumeTrue(run("pip.log", 600, OWN.toString(), "-m", "pip", "install", "--quiet",
+      assumeTrue(run("pip.log", 600, INTERPRETER.toString(), "-m", "pip", "install", "--quiet",
           "--disable-pip-version-check", "numpy", "pytest>=7") == 0,
           "needs numpy and pytest, which pip could not install (see " + TARGET.resolve("pip.log")
               + "): configure pip for an index that has them");
@@ -57,7 +48,7 @@ class EnginesIT {
   @Test
   @Timeout(value = 10, unit = TimeUnit.MINUTES)
   void pytestPasses() throws Exception {
-    int code = run("pytest.log", 9 * 60, interpreter.toString(), "-m", "pytest", "-q", "-p", "no:cacheprovider",
+    int code = run("pytest.log", 9 * 60, INTERPRETER.toString(), "-m", "pytest", "-q", "-p", "no:cacheprovider",
         "--rootdir", PYTHON.toString(), PYTHON.resolve("tests").toString());
 
     assertThat(code).as(Files.readString(TARGET.resolve("pytest.log"))).isZero();
@@ -68,7 +59,7 @@ class EnginesIT {
   void twoEnginesComputeWhatOneComputes() throws Exception {
     String more = System.getProperty("check.args", "--short");
     List<String> command = new ArrayList<>(
-        List.of(interpreter.toString(), "-m", "hawser_disagg.check", "--log",
+        List.of(INTERPRETER.toString(), "-m", "hawser_disagg.check", "--log",
             TARGET.resolve("engines.log").toString()));
     command.addAll(more.isBlank() ? List.of() : List.of(more.strip().split("\\s+")));
 
