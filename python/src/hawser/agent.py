@@ -13,10 +13,9 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Any, Generator, Iterable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Generator, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _abi, _checks, _pages, errors
-from ._abi import Table
 from ._runtime import Runtime, table
 from ._signals import Signals
 from .memory import BlockList, DeviceLike, Indices, Layout, Memory, device_name, device_number
@@ -645,6 +644,34 @@ class Lent:
         self.blocks = BlockList(info.blocks)
 
 
+class _Calls:
+    """The functions of the C ABI for one agent: an object that was released because its agent was closed meanwhile, by
+    another thread, is told as that."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name):
+            agent, function = self._agent, getattr(table(), name)
+
+            def call(*arguments):
+                try:
+                    return function(*arguments)
+                except errors.InvalidHandle:
+                    if agent._closed:
+                        raise agent._is_closed() from None
+                    raise
+
+            setattr(self, name, call)
+            return call
+
+    def __init__(self, agent: "Agent") -> None:
+        self._agent = agent
+
+
 class Agent:
     """One end of transfers: registers memory, tells peers of it, reads and writes theirs, and gets notifications.
 
@@ -706,6 +733,7 @@ class Agent:
         table().agent_start(_checks.text("name", name), "\n".join(lines).encode(), c.byref(out))
         self._handle = out.value
         self._closed = False
+        self._calls = _Calls(self)
         self.name = name
         self._local = threading.local()
         runtime.agents.add(self)
@@ -726,11 +754,14 @@ class Agent:
         """Its incarnation."""
         return int(self.describe()["epoch"])
 
-    def _functions(self) -> Table:
+    def _functions(self) -> "_Calls":
         """The functions of the C ABI, as long as this agent can be meant."""
         if self._closed:
-            raise errors.AgentClosed(f"agent {self.name!r} is closed, and what it made with it; start another")
-        return table()
+            raise self._is_closed()
+        return self._calls
+
+    def _is_closed(self) -> errors.AgentClosed:
+        return errors.AgentClosed(f"agent {self.name!r} is closed, and what it made with it; start another")
 
     @property
     def closed(self) -> bool:
