@@ -127,7 +127,7 @@ final class Initiation {
         endQueued(t, new TransferEnd.Cancelled());
       } else if (link.isClosed()) {
         queued.remove(t);
-        failQueued(t, Cause.CLOSED, "the link to " + link.peer() + " is closed");
+        failQueued(t, link.partingCause(), t + ": " + link.stateReason());
       } else if (link.hasPeerLeft()) {
         queued.remove(t);
         failQueued(

@@ -91,6 +91,7 @@ public final class OutboundLink implements Link {
 
   private volatile State state = State.CONNECTING;
   private volatile String stateReason = "";
+  private Cause partingCause = Cause.CLOSED;
   private final List<Path> paths = new ArrayList<>();
   private volatile List<Path> pathsSeen = List.of();
   private int nextPathId = 1;
@@ -1223,6 +1224,7 @@ public final class OutboundLink implements Link {
     }
     state = how;
     stateReason = why;
+    partingCause = cause;
     if (how == State.REFUSED) {
       host.log(Level.WARNING, why);
     }
@@ -1368,6 +1370,15 @@ public final class OutboundLink implements Link {
   }
 
   // ------------------------------------------------------------------ for the collaborators
+
+  /** How what comes after the link's end ends, and why. */
+  Cause partingCause() {
+    return partingCause;
+  }
+
+  String stateReason() {
+    return stateReason;
+  }
 
   RailNearness nearness() {
     return shares.nearness();

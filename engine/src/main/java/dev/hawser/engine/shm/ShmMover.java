@@ -11,6 +11,7 @@ import dev.hawser.engine.mapped.Verdict;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.WorkStatus;
 import org.jspecify.annotations.Nullable;
 
 /** Moves what is the host's on both sides by the processor, and what concerns devices through slots. Owner thread only. */
@@ -102,6 +103,11 @@ final class ShmMover implements Mover {
   @Override
   public boolean isIdle() {
     return staged.isIdle();
+  }
+
+  @Override
+  public @Nullable WorkStatus lost() {
+    return host.lost();
   }
 
   @Override

@@ -315,16 +315,18 @@ final class StagedMover {
     long at = slot;
     for (int i = 0; i < slice.pieces; i++) {
       if (!hostMover.copy(regions.get(slice.regions[i]), slice.there[i], at, slice.lengths[i], write)) {
-        fault = hostMover.fault();
-        return false;
+        return copyFailed();
       }
       at += slice.lengths[i];
     }
-    if (!hostMover.copied(write)) {
-      fault = hostMover.fault();
-      return false;
-    }
-    return true;
+    return hostMover.copied(write) || copyFailed();
+  }
+
+  /** Other requests are in slots behind this one, so the path ends, whose fault it may be. */
+  private boolean copyFailed() {
+    fault = hostMover.fault();
+    hostMover.lost();
+    return false;
   }
 
   /** Lets every slice go on as far as it can. */

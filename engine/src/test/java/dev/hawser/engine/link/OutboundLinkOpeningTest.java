@@ -9,20 +9,29 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.bootstrap.Hello;
 import dev.hawser.engine.bootstrap.OpenResult;
 import dev.hawser.engine.bootstrap.PathOpener;
+import dev.hawser.engine.bootstrap.Refusal;
 import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.spi.DataRequest;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportTraits;
 import dev.hawser.engine.testkit.IdleConnection;
 import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.BlockPairs;
+import dev.hawser.memory.Region;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Who asks for the session, where one of two rails is dead and takes long to say so. */
@@ -72,6 +81,24 @@ class OutboundLinkOpeningTest {
     assertThat(link.unused()).as("it is used now").isEmpty();
   }
 
+  /** It passed the check of the link's state, and meets the refusal that came meanwhile. */
+  @Test
+  void whatIsPostedWhileItIsRefusedSaysSo() {
+    host.refusal = new Refusal(Refusal.Code.AUTHENTICATION, "another secret");
+    link.doWork(); // its answer waits to be read
+    TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
+        new TransferPlan(BlockPairs.of(BlockList.of(64, 0), BlockList.of(64, 0)), new Region[0], new RemoteRegion[0]));
+    transfer.post();
+    host.now += TICK;
+    link.doWork();
+
+    assertThat(link.state()).isEqualTo(Link.State.REFUSED);
+    assertThat(transfer.end()).isInstanceOfSatisfying(TransferEnd.Failed.class, failed -> {
+      assertThat(failed.cause()).isEqualTo(TransferEnd.Cause.REFUSED);
+      assertThat(failed.message()).contains("there refused: another secret");
+    });
+  }
+
   private void runUntilUpOr(long time) {
     while (link.state() != Link.State.UP && host.now < time) {
       host.now += TICK;
@@ -83,6 +110,8 @@ class OutboundLinkOpeningTest {
   private static final class Host extends SoleOwner {
     long now = 1;
     boolean allDead;
+    @Nullable
+    Refusal refusal;
     int attempts;
     int sessionsAskedFor;
     final List<String> warnings = new ArrayList<>();
@@ -119,7 +148,10 @@ class OutboundLinkOpeningTest {
         Hello hello = request.hello();
         attempts++;
         sessionsAskedFor += hello.session() == 0 ? 1 : 0;
-        if (allDead || request.rail().name().equals("dead")) {
+        Refusal refused = refusal;
+        if (refused != null) {
+          callback.accept(new OpenResult.Refused(refused));
+        } else if (allDead || request.rail().name().equals("dead")) {
           failing.add(() -> callback.accept(new OpenResult.Failed(
               new PathFault(PathFault.Kind.UNREACHABLE, "no answer to queue pair " + attempts))));
           failingAt.add(now + UNTIL_IT_FAILS);
