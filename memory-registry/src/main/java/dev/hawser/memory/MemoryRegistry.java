@@ -157,8 +157,8 @@ public final class MemoryRegistry implements AutoCloseable {
    * @param address its first byte, as this process addresses it
    * @param length bytes, at least 1
    * @param device where it is
-   * @throws InvalidMemoryException if that is no range of addresses, nothing is mapped at one of its ends, or the driver
-   *     of the device says otherwise
+   * @throws InvalidMemoryException if that is no range of addresses, nothing is mapped at one of its ends, peers are to
+   *     write where this process may not, or the driver of the device says otherwise
    * @throws DeviceAbsentException if there is no driver of that kind of device
    * @throws DriverException if the driver fails
    * @throws RegistryClosedException if the registry is closed
@@ -176,11 +176,13 @@ public final class MemoryRegistry implements AutoCloseable {
               + " register memory that is allocated there");
     }
     if (allocation.isEmpty()) {
+      MemorySegment readOnly = null;
       if (device.isHost()) {
         ensureOpen();
         checkMapped(address, length);
+        readOnly = readOnly(address, length, access);
       }
-      return publish(obtain(Wanted.exactly(address, length, device, access)), address, length, access, null);
+      return publish(obtain(Wanted.exactly(address, length, device, access)), address, length, access, readOnly);
     }
     AllocationFinder.Allocation whole = allocation.get();
     if (!whole.device().equals(device)) {
@@ -813,6 +815,18 @@ public final class MemoryRegistry implements AutoCloseable {
             + (begins ? "their end; give the length in bytes of what was allocated"
                 : "that address; register memory while"
                     + " it is allocated, by the address that this process has it at"));
+  }
+
+  /** The range, if its pages are for reading only, which is looked at at both ends; else null. */
+  private static @Nullable MemorySegment readOnly(long address, long length, Access access) {
+    if (!PageMappings.isReadOnly(address) && !PageMappings.isReadOnly(address + length - 1)) {
+      return null;
+    }
+    if (access.remoteWritable()) {
+      throw new InvalidMemoryException("access", access + " is asked for " + length + " bytes at " + Ranges.hex(address)
+          + ", which are mapped for reading only; use remote-read or local, or map them for writing, too");
+    }
+    return HostMemory.segment(address, length).asReadOnly();
   }
 
   private static void checkSegment(MemorySegment segment, Access access) {

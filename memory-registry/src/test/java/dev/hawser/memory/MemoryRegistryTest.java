@@ -8,6 +8,7 @@ package dev.hawser.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.memory.ffi.PageMappings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -369,6 +370,27 @@ class MemoryRegistryTest {
     assertThatThrownBy(one::segment).hasMessageContaining("GPU");
     long host = Arena.ofAuto().allocate(8).address();
     assertThat(registry.register(host, 8, Access.LOCAL).device()).isEqualTo(Device.HOST);
+  }
+
+  /** As a file of weights that was mapped for reading: to write there would end the process. */
+  @Test
+  void neverWritesToPagesThatAreForReading() {
+    long bytes = 2L * PageMappings.pageBytes();
+    long address = PageMappings.map(
+        bytes, PageMappings.PROT_READ, PageMappings.MAP_PRIVATE | PageMappings.MAP_ANONYMOUS, -1, 0);
+    try {
+      assertThatThrownBy(() -> registry.register(address, bytes, Access.REMOTE_READ_WRITE))
+          .isInstanceOf(InvalidMemoryException.class)
+          .hasMessageContaining("mapped for reading only; use remote-read or local");
+      try (Region region = registry.register(address, bytes, Access.REMOTE_READ)) {
+        assertThat(region.writable()).isFalse();
+        assertThat(region.segment().isReadOnly()).isTrue();
+      }
+    } finally {
+      PageMappings.unmap(address, bytes);
+    }
+    long writable = Arena.ofAuto().allocate(8).address();
+    assertThat(registry.register(writable, 8, Access.REMOTE_READ_WRITE).writable()).isTrue();
   }
 
   @Test

@@ -7,7 +7,13 @@ package dev.hawser.memory.ffi;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 
 /**
  * The process's page table as Linux lets it be changed. Addresses are raw; unmapping what is in use ends the process.
@@ -28,6 +34,7 @@ public final class PageMappings {
   private static final int MS_ASYNC = 1; // does nothing but look whether the pages are there
   private static final long MAP_FAILED = -1;
   private static final int PAGE_BYTES = queryPageBytes();
+  private static final Path MAPS = Path.of("/proc/self/maps");
 
   private PageMappings() {}
 
@@ -146,6 +153,32 @@ public final class PageMappings {
       throw failed("msync", address, PAGE_BYTES, errno);
     }
     return rc == 0;
+  }
+
+  /**
+   * Whether the page of an address may be read, but not written to, as that of a file that was mapped for reading only.
+   * Where it may be written to, it is in memory afterwards.
+   */
+  public static boolean isReadOnly(long address) {
+    // Cheap, and known to Linux 5.14; what it refuses may have other reasons.
+    return advise(address & -PAGE_BYTES, PAGE_BYTES, MADV_POPULATE_WRITE) != 0
+        && permissions(address).startsWith("r-");
+  }
+
+  /** As {@code r-xp}; empty if that is not known. */
+  private static String permissions(long address) {
+    try (Stream<String> mappings = Files.lines(MAPS, StandardCharsets.ISO_8859_1)) {
+      return mappings.filter(line -> covers(line, address)).findFirst().map(line -> line.split(" ", 3)[1]).orElse("");
+    } catch (IOException | UncheckedIOException e) {
+      return ""; // no /proc here
+    }
+  }
+
+  private static boolean covers(String mapping, long address) {
+    int dash = mapping.indexOf('-');
+    long from = Long.parseUnsignedLong(mapping, 0, dash, 16);
+    long to = Long.parseUnsignedLong(mapping, dash + 1, mapping.indexOf(' '), 16);
+    return Long.compareUnsigned(address, from) >= 0 && Long.compareUnsigned(address, to) < 0;
   }
 
   private static NativeCallException failed(String call, long address, long bytes, MemorySegment errno) {
