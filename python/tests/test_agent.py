@@ -11,6 +11,7 @@ import gc
 import threading
 import time
 import weakref
+from typing import Callable
 
 import numpy as np
 import pytest
@@ -506,6 +507,27 @@ def test_an_agent_that_is_closed_says_so(linked: Linked) -> None:
             call()
     linked.our_region.close()
     assert len(linked.local) == COUNT  # belongs to no agent
+
+
+def test_awaiting_arrivals_that_cannot_come_any_more_is_no_success(pair: tuple[Agent, Agent]) -> None:
+    target, initiator = pair
+
+    async def awaited(agent: Agent, end: Callable[[hawser.Expectation], None]) -> None:
+        expectation = agent.expect(3, 2)
+
+        async def wait() -> None:
+            await expectation
+
+        waiting = asyncio.ensure_future(wait())
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        end(expectation)
+        await asyncio.wait_for(waiting, 10)
+
+    with pytest.raises(hawser.TransferError, match="cancelled"):
+        asyncio.run(awaited(initiator, lambda expectation: expectation.cancel()))
+    with pytest.raises(hawser.AgentClosed, match="closed"):
+        asyncio.run(awaited(target, lambda expectation: target.close()))
 
 
 def test_a_restarted_peer_is_noticed(linked: Linked) -> None:

@@ -296,6 +296,32 @@ print("fine")
         time.sleep(0.02)
 
 
+def test_whoever_awaits_is_told_that_the_sidecar_has_ended(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    path, process = sidecar
+    source = """
+import asyncio, os, signal, sys, time, hawser
+agent, other = hawser.Agent("a"), hawser.Agent("b")
+async def wait():
+    await agent.expect(9, 1)
+async def main():
+    waiting = asyncio.ensure_future(wait())
+    await asyncio.sleep(0.2)
+    os.kill(int(sys.argv[1]), signal.SIGKILL)
+    try:
+        await asyncio.wait_for(waiting, 20)
+    except hawser.HawserError as e:
+        print("told:", type(e).__name__)
+asyncio.run(main())
+agent.close()  # what is gone is closed
+other.close()
+print("closed", end="")
+"""
+    result = program(source.replace("sys.argv[1]", repr(str(process.pid))), HAWSER_PYTHON_SIDECAR=path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("told: ") and result.stdout.endswith("closed"), result.stdout + result.stderr
+    assert result.stderr == ""
+
+
 def test_a_sidecar_of_another_version_and_a_fork_are_refused(
     program: Program, sidecar: tuple[str, subprocess.Popen]
 ) -> None:

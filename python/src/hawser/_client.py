@@ -315,6 +315,8 @@ class SidecarGuest:
 class SidecarRuntime:
     """What :class:`hawser._runtime.Runtime` is, in another process."""
 
+    in_this_process = False
+
     def __init__(self, path: str) -> None:
         self.table: Any = SidecarTable(path)
         # Until they are closed: what they registered has to stay where it is.

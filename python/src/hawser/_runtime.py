@@ -216,6 +216,8 @@ def _cache(home: JavaHome, class_path: list[Path]) -> Optional[Path]:
 class Runtime:
     """The JVM in this process. There is at most one, and it lives until the interpreter ends."""
 
+    in_this_process = True
+
     _lock = threading.Lock()
     _started: Optional["Runtime"] = None
     _failed: Optional[errors.HawserError] = None

@@ -15,7 +15,7 @@ import weakref
 from typing import Any, Callable
 
 from . import errors
-from ._runtime import table
+from ._runtime import Runtime, table
 
 _AT_ONCE = 256
 
@@ -35,13 +35,17 @@ class Signals:
         self._loops: "weakref.WeakSet[asyncio.AbstractEventLoop]" = weakref.WeakSet()
         self._thread: Any = None
         self._open = True
-        if hasattr(os, "eventfd"):
+        apart = not Runtime.get().in_this_process
+        if hasattr(os, "eventfd") and not apart:
             self._reader = self._writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         else:
             self._reader, self._writer = os.pipe()
             os.set_blocking(self._reader, False)
             os.set_blocking(self._writer, False)
         table().agent_signal_to(agent.handle, self._writer)
+        if apart:  # only the other process has that end now: if it ends, we read so
+            os.close(self._writer)
+            self._writer = self._reader
 
     def watch(self, thing: Any) -> "asyncio.Future[None]":
         """A future of the running loop for the end of something."""
@@ -96,10 +100,13 @@ class Signals:
 
     def _drain(self) -> None:
         try:
-            os.read(self._reader, 4096)
+            told = os.read(self._reader, 4096)
         except OSError:
             return  # another loop was faster, or it is closed
-        self._tell()
+        if told:
+            self._tell()
+        else:
+            self.close()  # the other process has ended
 
     def _tell(self) -> None:
         agent = self._agent()

@@ -580,15 +580,27 @@ class Expectation:
         self._agent._functions().expectation_cancel(self._handle)
 
     def __await__(self) -> Generator[Any, None, None]:
-        """Waits in asyncio, without a thread."""
+        """Waits in asyncio, without a thread.
+
+        Raises:
+            AgentClosed: if the agent is closed first.
+            TransferError: if it is cancelled.
+        """
         if not self.poll():
             yield from self._agent._signals().watch(self).__await__()
+        self._conclude()
 
     def _watch(self) -> None:
         self._agent._functions().expectation_watch(self._handle)
 
     def _conclude(self) -> None:
-        self.poll()
+        try:
+            self.wait(0)
+        except errors.WaitTimeout:
+            # Told though nothing came: the agent is about to be closed.
+            raise errors.AgentClosed(
+                f"the agent was closed before {self.arrivals} arrivals at counter {self.counter} had come"
+            ) from None
 
 
 class Grant:
@@ -1123,6 +1135,10 @@ class Agent:
         try:
             table().agent_close(self._handle)
             ended = True
+        except errors.RuntimeUnavailable:
+            ended = not Runtime.get().in_this_process  # the other one has ended, with all that it held
+            if not ended:
+                raise
         finally:
             for region in list(self._regions.values()):
                 region._ended(quarantined=not ended)
