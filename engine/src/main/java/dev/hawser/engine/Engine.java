@@ -47,7 +47,7 @@ public interface Engine extends AutoCloseable {
   /** By transport name, what to publish so that peers can judge whether they reach us. */
   Map<String, byte[]> transportDescriptions();
 
-  /** By transport name, why it is not here. */
+  /** By transport name, why it is not here, or why nothing goes through it now, though it may later. */
   Map<String, String> absentTransports();
 
   /**

@@ -38,6 +38,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -280,9 +281,11 @@ public final class Agent implements AutoCloseable {
     return config.advertise().isEmpty() ? Advertised.of(engine.listenAddresses()) : config.advertise();
   }
 
-  /** The names of the transports that work here. */
+  /** The names of the transports that work here now. */
   public Set<String> transports() {
-    return engine.transportDescriptions().keySet();
+    Set<String> working = new TreeSet<>(engine.transportDescriptions().keySet());
+    working.removeAll(engine.absentTransports().keySet());
+    return working;
   }
 
   /** The rails of those transports, as the setting {@code rails} names them: {@code transport:name}. */
@@ -290,7 +293,7 @@ public final class Agent implements AutoCloseable {
     return engine.rails().stream().map(Object::toString).toList();
   }
 
-  /** By transport, why it is not used here. */
+  /** By transport, why it is not used here, or not now: one whose ports are all down works once one of them is up. */
   public Map<String, String> absentTransports() {
     return engine.absentTransports();
   }

@@ -40,6 +40,14 @@ public interface Transport extends AutoCloseable {
   List<Rail> rails();
 
   /**
+   * Why nothing goes through it now, though it may later, as when no cable is in: one line that a user can act on; empty if
+   * something can. Peers are told of it all the same, and its paths are tried again and again.
+   */
+  default String outage() {
+    return "";
+  }
+
+  /**
    * What a peer needs to judge whether it can reach us (host identity, namespaces, GIDs, addresses
    * by rail): published in the agent's metadata, opaque to everyone else, at most 4 KiB.
    */

@@ -141,9 +141,10 @@ final class AsyncEvents implements AutoCloseable {
     try {
       rail.refresh();
       boolean moved =
-          before.index() != rail.gid().index()
-              || !Arrays.equals(before.gid(), rail.gid().gid())
-              || lidBefore != rail.attributes().lid();
+          !before.empty()
+              && (before.index() != rail.gid().index()
+                  || !Arrays.equals(before.gid(), rail.gid().gid())
+                  || lidBefore != rail.attributes().lid());
       if (!moved && type != VerbsAbi.EventType.PORT_ERR) {
         LOG.log(Level.INFO, "verbs: " + name(type) + ": " + rail.describe());
         return;

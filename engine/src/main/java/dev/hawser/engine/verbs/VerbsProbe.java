@@ -51,7 +51,7 @@ final class VerbsProbe implements AutoCloseable {
         look(list, found);
       }
     }
-    if (rails.stream().noneMatch(rail -> rail.attributes().active())) {
+    if (rails.isEmpty()) {
       return new Outcome.Absent("verbs: no usable port: " + String.join("; ", reasons));
     }
     reasons.forEach(reason -> LOG.log(Level.INFO, "verbs: not used: {0}", reason));
@@ -66,6 +66,10 @@ final class VerbsProbe implements AutoCloseable {
         "verbs: {0}, relaxed ordering {1}",
         String.join(", ", rails.stream().map(rail -> rail.describe() + " GID " + rail.gid()).toList()),
         relaxed());
+    String outage = transport.outage();
+    if (!outage.isEmpty()) {
+      LOG.log(Level.WARNING, "{0}; it joins once a port is active", outage);
+    }
     return new Outcome.Present(transport);
   }
 
@@ -119,13 +123,8 @@ final class VerbsProbe implements AutoCloseable {
     }
     try {
       PortAttributes attributes = device.context().queryPort(port);
+      // One that is down is a rail all the same: paths are tried on it again and again, and come up once the port does.
       boolean active = attributes.active();
-      if (!active) {
-        // A rail all the same: paths are tried on it again and again, and come up once the port does.
-        reasons.add(
-            device.name() + " port " + port + " is " + attributes.stateName()
-                + ": check the cable, the switch and `ip link`");
-      }
       GidAttributes gid =
           active
               ? GidChoice.choose(device.context(), port, attributes, settings.gidIndex())

@@ -108,9 +108,7 @@ final class VerbsRail implements AutoCloseable {
     PortAttributes now = device.context().queryPort(port);
     attributes = now;
     if (!now.active()) {
-      throw new PathSetupException(
-          "rail " + rail.name() + ": port " + port + " is " + now.stateName()
-              + "; check the cable, the switch and `ip link`");
+      throw new PathSetupException("rail " + rail.name() + ": " + whyDown());
     }
     try {
       gid = GidChoice.choose(device.context(), port, now, settings.gidIndex());
@@ -129,6 +127,12 @@ final class VerbsRail implements AutoCloseable {
               .formatted(rail.name(), settings.mtu(), 128 << active));
     }
     return wanted == 0 ? active : wanted;
+  }
+
+  /** What to do about a port that is not active. */
+  String whyDown() {
+    return device.name() + " port " + port + " is " + attributes.stateName()
+        + ": check the cable, the switch and `ip link`";
   }
 
   /** For messages. */

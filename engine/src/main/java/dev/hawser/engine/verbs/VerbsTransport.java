@@ -73,6 +73,13 @@ final class VerbsTransport implements Transport {
   }
 
   @Override
+  public String outage() {
+    return rails.stream().anyMatch(rail -> rail.attributes().active())
+        ? ""
+        : "verbs: no port is active now: " + String.join("; ", rails.stream().map(VerbsRail::whyDown).toList());
+  }
+
+  @Override
   public byte[] description() {
     return new VerbsDescription(rails.stream().map(VerbsRail::entry).toList()).encode();
   }

@@ -352,7 +352,14 @@ public final class WorkerEngine implements Engine {
 
   @Override
   public Map<String, String> absentTransports() {
-    return absent;
+    Map<String, String> all = new TreeMap<>(absent);
+    for (Transport transport : transports) {
+      String outage = transport.outage();
+      if (!outage.isEmpty()) {
+        all.put(transport.name(), outage);
+      }
+    }
+    return all;
   }
 
   @Override

@@ -53,9 +53,18 @@ final class FakePair implements AutoCloseable {
     this(paths, Map.of(), Map.of());
   }
 
+  FakePair(int paths, List<String> transports) {
+    this(paths, transports, Map.of(), Map.of());
+  }
+
   FakePair(int paths, Map<String, String> initiatorSettings, Map<String, String> targetSettings) {
-    target = engine("target", paths, there, with("fake_1", targetSettings));
-    initiator = engine("initiator", paths, here, with("fake_0", initiatorSettings));
+    this(paths, List.of(VerbsTransport.NAME), initiatorSettings, targetSettings);
+  }
+
+  private FakePair(
+      int paths, List<String> transports, Map<String, String> initiatorSettings, Map<String, String> targetSettings) {
+    target = engine("target", paths, transports, there, with("fake_1", targetSettings));
+    initiator = engine("initiator", paths, transports, here, with("fake_0", initiatorSettings));
     link =
         initiator.connect(
             new PeerDescription(
@@ -71,13 +80,14 @@ final class FakePair implements AutoCloseable {
     return all;
   }
 
-  private static Engine engine(String name, int paths, MemoryRegistry registry, Map<String, String> settings) {
+  private static Engine engine(
+      String name, int paths, List<String> transports, MemoryRegistry registry, Map<String, String> settings) {
     return Engine.start(
         new EngineConfig(
             name,
             EPOCH.incrementAndGet(),
             List.of("127.0.0.1:0"),
-            List.of(VerbsTransport.NAME),
+            transports,
             List.of(),
             1,
             paths,
@@ -91,6 +101,14 @@ final class FakePair implements AutoCloseable {
             settings),
         registry,
         new Silent());
+  }
+
+  Engine initiator() {
+    return initiator;
+  }
+
+  Engine target() {
+    return target;
   }
 
   Link link() {

@@ -8,6 +8,7 @@ package dev.hawser.engine.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.engine.Link;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
@@ -46,7 +47,8 @@ import org.junit.jupiter.params.provider.MethodSource;
  *
  * <ul>
  *   <li>no device: {@link #noDevice}, {@link #noDeviceOfThatName}, {@link #aKernelWithoutInfiniBand}
- *   <li>port down: {@link #everyPortDown}, {@link #aPortThatIsDownAtTheStart}, {@link #aPortThatGoesDownAndUp}
+ *   <li>port down: {@link #everyPortDown}, {@link #everyPortDownAtThePeer}, {@link #meanwhileTcpCarriesAndThenVerbs},
+ *       {@link #aPortThatIsDownAtTheStart}, {@link #aPortThatGoesDownAndUp}
  *   <li>wrong GID index: {@link #aWrongGidIndex}
  *   <li>MTU: {@link #anMtuThatThePortDoesNotHave}; of two that differ the lower holds: {@link #theLowerMtuAndFewerReadsHold}
  *   <li>a revoked key: {@link #aRevokedKey}; a range out of bounds: {@link #aRangeOutOfBounds}
@@ -122,9 +124,60 @@ final class VerbsFaultTest {
 
   @Test
   void everyPortDown() {
+    byte[] address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff, 10, 77, 8, 8};
     here.portDown();
+    here.gid(0, null, 0).gid(1, null, 0);
+    try (FakePair pair = new FakePair(1);
+        Region local = pair.local(1 << 20);
+        Region remote = pair.remote(1 << 20)) {
+      assertThat(pair.awaitFault("DOWN")).contains("fake_0 port 1 is DOWN").contains("cable");
+      assertThat(pair.initiator().absentTransports().get("verbs"))
+          .contains("no port is active now")
+          .contains("fake_0 port 1 is DOWN")
+          .contains("cable");
+      assertThat(pair.target().absentTransports()).doesNotContainKey("verbs");
+
+      here.gid(1, address, VerbsAbi.GidType.ROCE_V2);
+      here.portUp();
+      pair.up(1);
+      assertThat(pair.initiator().absentTransports()).doesNotContainKey("verbs");
+      paint(local, 6);
+      FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)).flush(true));
+      assertThat(remote.segment().mismatch(local.segment())).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void everyPortDownAtThePeer() {
     there.portDown();
-    assertThat(absent(Map.of())).contains("fake_0 port 1 is DOWN").contains("fake_1 port 1 is DOWN").contains("cable");
+    try (FakePair pair = new FakePair(1)) {
+      assertThat(pair.awaitFault("DOWN")).contains("refused").contains("fake_1 port 1 is DOWN");
+      assertThat(pair.target().absentTransports().get("verbs")).contains("fake_1 port 1 is DOWN");
+      there.portUp();
+      pair.up(1);
+    }
+  }
+
+  @Test
+  void meanwhileTcpCarriesAndThenVerbs() {
+    here.portDown();
+    try (FakePair pair = new FakePair(1, List.of("verbs", "tcp")).up(1);
+        Region local = pair.local(1 << 20);
+        Region remote = pair.remote(1 << 20)) {
+      assertThat(pair.link().paths()).filteredOn(Link.PathReport::up).extracting(Link.PathReport::transport)
+          .containsOnly("tcp");
+      assertThat(pair.link().unused().get("verbs")).contains("fake_0 port 1 is DOWN");
+      FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)).flush(true));
+      assertThat(here.counters().bytesWritten()).isZero();
+
+      here.portUp();
+      FakePair.until("a path over verbs is up", () -> pair.link().paths().stream()
+          .anyMatch(path -> path.up() && path.transport().equals("verbs")));
+      paint(local, 7);
+      FakePair.done(pair.whole(Op.WRITE, local, FakePair.known(remote)).flush(true));
+      assertThat(remote.segment().mismatch(local.segment())).isEqualTo(-1);
+      assertThat(here.counters().bytesWritten()).as("bytes over verbs").isEqualTo(1 << 20);
+    }
   }
 
   @Test
