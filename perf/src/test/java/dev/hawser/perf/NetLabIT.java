@@ -24,8 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * The network lab, in its short form: rails of 250 Mb/s, so that what is measured is how the rails are used and not how
  * fast this machine is, and twice the tolerance of the long form, since a build machine has other work, too: beside builds
- * (load 5 to 9 on two cores) single requests of 1 MiB reach 0.69 of four iperf3, where a quiet machine gives 0.85; they wait
- * for a processor, not for the network. All else was within the tolerances themselves. Skipped by
+ * single requests of 1 MiB wait for a processor, not for the network. All else was within the tolerances themselves. Skipped by
  * name where there are no network namespaces to be made.
  */
 class NetLabIT {

@@ -63,6 +63,14 @@ final class Initiation {
   private final List<List<PathGeneration>> rows = new ArrayList<>();
   private final Device[] tableFor;
 
+  /** By tier: how long its paths were busy between the last two looks at them, and when the last one was. */
+  private final long[] busyNanos;
+
+  private long surveyedAt;
+
+  /** Whether something waited for paths when they were looked at last. */
+  private boolean waiting;
+
   /** Where several links share a queue. */
   private final List<RouteFlight> flights = new ArrayList<>();
 
@@ -79,6 +87,7 @@ final class Initiation {
     this.policy = new EarliestPath(settings.minChunkBytes());
     this.tables = new PathTable[tiers];
     this.tableFor = new Device[tiers];
+    this.busyNanos = new long[tiers];
     for (int i = 0; i < tiers; i++) {
       tables[i] = new PathTable();
       tableFor[i] = Device.HOST;
@@ -249,13 +258,16 @@ final class Initiation {
   int pump() {
     beginQueued();
     if (sending.isEmpty()) {
+      waiting = false;
       return 0;
     }
-    survey();
+    long now = link.now();
+    survey(now);
     int posted = sending.pump(server);
     for (int i = 0; i < flights.size(); i++) {
-      flights.get(i).report(herald, link.now());
+      flights.get(i).report(herald, now);
     }
+    waiting = !sending.isEmpty();
     return posted;
   }
 
@@ -346,8 +358,11 @@ final class Initiation {
     return -1;
   }
 
-  private void survey() {
+  private void survey(long now) {
+    long waited = waiting ? now - surveyedAt : 0;
+    surveyedAt = now;
     for (int i = 0; i < tables.length; i++) {
+      busyNanos[i] = tables[i].inFlightSum() > 0 ? waited : 0;
       tables[i].clear();
       rows.get(i).clear();
       tableFor[i] = Device.HOST;
@@ -360,9 +375,12 @@ final class Initiation {
       PathGeneration g = live.get(i);
       if (g.isUp()) {
         PathPace pace = g.path.pace;
+        boolean idle = g.bytesInFlight == 0;
+        if (idle) {
+          pace.leftOut(busyNanos[g.path.tierIndex]);
+        }
         tables[g.path.tierIndex].add(
-            pace.rate(g.bytesInFlight == 0, link.now()), g.bytesInFlight, pace.flight(mostInFlight(g)),
-            g.room() > 0);
+            pace.rate(idle, now), g.bytesInFlight, pace.flight(mostInFlight(g)), g.room() > 0);
         rows.get(g.path.tierIndex).add(g);
         RouteFlight flight = g.path.flight;
         if (flight != null) {

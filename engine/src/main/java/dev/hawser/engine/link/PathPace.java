@@ -35,6 +35,16 @@ final class PathPace {
 
   private static final double BELIEVED_SLOWER_NANOS = 5_000_000;
 
+  /** However long it took: one chunk that was held up somewhere says little. */
+  private static final double MOST_BELIEVED = 0.5;
+
+  /**
+   * What was measured is doubted the more the longer others are busy beside it, or a path that looked too slow to be used
+   * would never be measured again. It may be four times as fast after the time that so many bytes take on it, so that
+   * looking again costs little where it is as slow as it was.
+   */
+  private static final double DOUBTED_BYTES = 12 << 20;
+
   /** In that time the least time is forgotten, since ways change; sooner, and a queue of ours would pass for the way. */
   private static final double FORGOTTEN_NANOS = 10e9;
 
@@ -46,6 +56,13 @@ final class PathPace {
 
   private final long firstFlight;
   private double rate = FIRST_RATE;
+
+  /** How long others have been busy while this path was idle. */
+  private long leftOutNanos;
+
+  /** What it may have been when it was idle last, until there is a sample that tells. */
+  private double mayBe;
+
   private int waits;
   private boolean measured;
   private double leastNanos = Double.MAX_VALUE;
@@ -68,6 +85,8 @@ final class PathPace {
   /** A chunk is posted; whether nothing else is under way. */
   void posted(long length, boolean first, long now) {
     if (first) {
+      mayBe = rate(true, now);
+      leftOutNanos = 0;
       largest = 0;
       begin(now);
     }
@@ -99,21 +118,33 @@ final class PathPace {
       return;
     }
     double sample = bytes * 1e9 / elapsed;
-    double believed = sample > rate ? BELIEVED_FASTER_NANOS : BELIEVED_SLOWER_NANOS;
-    rate = measured ? rate + (sample - rate) * elapsed / (elapsed + believed) : sample;
+    double doubt = sample > rate ? BELIEVED_FASTER_NANOS : BELIEVED_SLOWER_NANOS;
+    double believed = Math.min(MOST_BELIEVED, elapsed / (elapsed + doubt));
+    rate = measured ? Math.max(rate + (sample - rate) * believed, Math.min(sample, mayBe)) : sample;
     measured = true;
+    mayBe = 0;
     leastNanos *= 1 + elapsed / FORGOTTEN_NANOS;
     begin(now);
   }
 
+  /** Others have been busy for so long while this path was idle. */
+  void leftOut(long nanos) {
+    leftOutNanos += nanos;
+  }
+
   /**
-   * Bytes per second. A busy path of which nothing is heard has become slower, however fast it was.
+   * Bytes per second. A busy path of which nothing is heard has become slower, however fast it was; one that was left out
+   * may have become faster.
    *
    * @param idle whether nothing is under way
    */
   double rate(boolean idle, long now) {
+    if (idle) {
+      double doubt = 1 + leftOutNanos * rate / (DOUBTED_BYTES * 1e9);
+      return rate * doubt * doubt;
+    }
     long elapsed = now - since;
-    return idle || elapsed <= 0 ? rate : Math.min(rate, (bytes + largest) * 1e9 / elapsed);
+    return elapsed <= 0 ? rate : Math.min(rate, (bytes + largest) * 1e9 / elapsed);
   }
 
   /** Bytes that may be under way, at most {@code limit}. */

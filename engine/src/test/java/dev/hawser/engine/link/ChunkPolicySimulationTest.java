@@ -109,6 +109,7 @@ class ChunkPolicySimulationTest {
     long acknowledged;
     @Nullable
     Transfer current;
+    boolean waits;
 
     Initiator(ChunkPolicy policy, long seed) {
       this.policy = policy;
@@ -126,8 +127,12 @@ class ChunkPolicySimulationTest {
       }
       table.clear();
       for (SimPath p : paths) {
+        if (waits && p.inFlight == 0) {
+          p.pace.leftOut(STEP);
+        }
         table.add(p.pace.rate(p.inFlight == 0, now), p.inFlight, p.pace.flight(16 * MIB), true);
       }
+      waits = t.claimed < t.bytes;
       while (t.claimed < t.bytes) {
         long remaining = t.bytes - t.claimed;
         int row = policy.choose(table, remaining, bound -> random.nextInt((int) bound));
@@ -319,6 +324,78 @@ class ChunkPolicySimulationTest {
     double best = 64 * MIB / (3.1 * GIGABIT);
     assertThat(best / initiator.seconds.get(3)).as("the transfer that saw it").isGreaterThan(0.6);
     assertThat(best / initiator.seconds.get(5)).as("two later").isGreaterThan(0.95);
+  }
+
+  /** Single requests of 1 MiB over 4 slow rails with two paths each, in a network that a test changes. */
+  private static final class Singles {
+    final double[] capacity = equal(4, GIGABIT / 4);
+    final Network network = new Network(capacity, 100_000);
+    final Initiator initiator = new Initiator(new EarliestPath(LEAST), 7);
+
+    Singles() {
+      for (int i = 0; i < 8; i++) {
+        initiator.paths.add(new SimPath(i % 4));
+      }
+      network.initiators.add(initiator);
+      during(500_000_000L);
+    }
+
+    void during(long nanos) {
+      for (long end = network.now + nanos; network.now < end;) {
+        network.step(MIB, Integer.MAX_VALUE);
+      }
+    }
+
+    /** A share of the optimum, of what is through in the next second. */
+    double share() {
+      int before = initiator.seconds.size();
+      during(1_000_000_000L);
+      List<Double> seen = initiator.seconds.subList(before, initiator.seconds.size());
+      double mean = seen.stream().mapToDouble(x -> x).average().orElse(Double.MAX_VALUE);
+      return (MIB / sum(capacity) + 1e-4) / mean;
+    }
+  }
+
+  @Test
+  void railsThatStoodStillForAMomentAreUsedAgain() {
+    Singles singles = new Singles();
+    assertThat(singles.share()).as("before").isGreaterThan(0.9);
+    for (int i = 1; i < 4; i++) {
+      double capacity = singles.capacity[i];
+      singles.capacity[i] = 0;
+      singles.during(60_000_000L);
+      singles.capacity[i] = capacity;
+      singles.during(20_000_000L);
+    }
+    singles.during(500_000_000L);
+    assertThat(singles.share()).as("half a second later").isGreaterThan(0.9);
+  }
+
+  /** 16 pieces over 3 rails: 6 of them on one, where 5 and a third would be even. */
+  private static final double OVER_THREE_RAILS = 0.88;
+
+  @Test
+  void aRailThatWasSlowIsFoundToBeFastAgain() {
+    Singles singles = new Singles();
+    singles.capacity[3] /= 20;
+    singles.during(3_000_000_000L);
+    singles.capacity[3] *= 20;
+    singles.during(10_000_000_000L);
+    assertThat(singles.share()).as("10 s later").isGreaterThan(0.9);
+  }
+
+  @Test
+  void lookingAgainAtASlowRailCostsLittle() {
+    for (int slow : new int[] {10, 20, 100}) {
+      Singles singles = new Singles();
+      singles.capacity[3] /= slow;
+      singles.during(3_000_000_000L);
+      double share = 0;
+      for (int i = 0; i < 20; i++) {
+        share += singles.share() / 20;
+      }
+      assertThat(share).as("a rail at 1:" + slow).isGreaterThan(OVER_THREE_RAILS * 0.95);
+    }
   }
 
   @Test
