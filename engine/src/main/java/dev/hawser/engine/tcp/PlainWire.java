@@ -30,6 +30,11 @@ final class PlainWire implements Wire {
   }
 
   @Override
+  public boolean readTellsLostPlaces() {
+    return true;
+  }
+
+  @Override
   public boolean flush() {
     return true;
   }

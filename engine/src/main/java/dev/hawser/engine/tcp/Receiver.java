@@ -147,7 +147,7 @@ final class Receiver {
    */
   long read(Wire wire, int need) {
     if (remaining > 0) {
-      long n = discarding ? readAway(wire) : readPayload(wire);
+      long n = discarding || (foreign && !wire.readTellsLostPlaces()) ? readAway(wire) : readPayload(wire);
       if (n == -Errno.EFAULT && !discarding) {
         lose();
         n = readAway(wire); // the kernel has taken nothing
@@ -175,7 +175,7 @@ final class Receiver {
     return n;
   }
 
-  /** The buffer is empty here. */
+  /** By way of the buffer, to the places or nowhere. The buffer is empty here. */
   private long readAway(Wire wire) {
     long n = readStaging(wire, STAGING_BYTES);
     if (n > 0) {

@@ -9,6 +9,8 @@ import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.net.Sockets;
 import dev.hawser.engine.net.TlsChannel;
 import dev.hawser.memory.ffi.Errno;
+import dev.hawser.memory.ffi.Processes;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import javax.net.ssl.SSLEngine;
@@ -23,10 +25,13 @@ final class TlsWire implements Wire {
   private final ByteBuffer in = ByteBuffer.allocateDirect(BUFFER_BYTES);
   private final long outAddress = MemorySegment.ofBuffer(out).address();
   private final long inAddress = MemorySegment.ofBuffer(in).address();
+  private final MemorySegment wholeBuffer = Arena.ofAuto().allocate(Places.BYTES, 8);
+  private final long whole = wholeBuffer.address(); // the outgoing buffer, as an element of struct iovec
   private String failure = "";
 
   TlsWire(int fd, SSLEngine engine) {
     this.channel = new TlsChannel(fd, engine, TlsChannel.Reading.AHEAD);
+    Places.set(whole, outAddress, BUFFER_BYTES);
   }
 
   @Override
@@ -35,21 +40,21 @@ final class TlsWire implements Wire {
     int place = 0;
     long used = 0; // of the place
     while (place < count) {
-      out.clear();
       int first = place;
       long firstUsed = used;
-      while (place < count && out.hasRemaining()) {
-        long at = places + (long) place * Places.BYTES;
-        int n = (int) Math.min(Places.length(at) - used, out.remaining());
-        RawMemory.copy(Places.address(at) + used, outAddress + out.position(), n);
-        out.position(out.position() + n);
-        used += n;
-        if (used == Places.length(at)) {
-          place++;
-          used = 0;
-        }
+      long gathered = gather(places + (long) place * Places.BYTES, count - place, used);
+      if (gathered < 0) {
+        return total > 0 ? total : gathered;
       }
-      out.flip();
+      for (long left = gathered; place < count; used = 0, place++) {
+        long rest = Places.length(places + (long) place * Places.BYTES) - used;
+        if (left < rest) {
+          used += left;
+          break;
+        }
+        left -= rest;
+      }
+      out.clear().limit((int) gathered);
       long consumed;
       try {
         consumed = channel.write(out);
@@ -69,6 +74,46 @@ final class TlsWire implements Wire {
       }
     }
     return total;
+  }
+
+  /**
+   * Fills the buffer from places. The kernel copies: it says where memory is not there any more, and this process would end.
+   *
+   * @param used bytes of the first place that are left out
+   * @return bytes, fewer if something behind them is not there, or {@code -EFAULT} if nothing is
+   */
+  private long gather(long places, int count, long used) {
+    int needed = 0;
+    long bytes = -used;
+    for (; needed < count && bytes < BUFFER_BYTES; needed++) {
+      bytes += Places.length(places + (long) needed * Places.BYTES);
+    }
+    Places.advance(places, used);
+    long n = Processes.readFrom(Processes.self(), whole, 1, places, needed);
+    if (n == 0 && bytes > 0) {
+      n = -Errno.EFAULT;
+    } else if (n < 0 && n != -Errno.EFAULT) {
+      n = gatherUnchecked(places, needed);
+    }
+    Places.advance(places, -used);
+    return n;
+  }
+
+  /** Where the kernel does not copy for us. */
+  private long gatherUnchecked(long places, int count) {
+    int done = 0;
+    for (int i = 0; i < count && done < BUFFER_BYTES; i++) {
+      long at = places + (long) i * Places.BYTES;
+      int n = (int) Math.min(Places.length(at), BUFFER_BYTES - done);
+      RawMemory.copy(Places.address(at), outAddress + done, n);
+      done += n;
+    }
+    return done;
+  }
+
+  @Override
+  public boolean readTellsLostPlaces() {
+    return false; // what was taken from a record cannot be given back to it
   }
 
   @Override

@@ -13,7 +13,8 @@ sealed interface Wire permits PlainWire, TlsWire {
    *
    * @param places address of an array of {@code struct iovec}
    * @param count at most 1,024
-   * @return bytes that need not be kept any longer, or the negative error number
+   * @return bytes that need not be kept any longer, or the negative error number: {@code -EFAULT} if the first byte is not
+   *     there any more
    */
   long write(long places, int count);
 
@@ -23,6 +24,12 @@ sealed interface Wire permits PlainWire, TlsWire {
    * @return bytes, 0 at the end of the stream, or the negative error number
    */
   long read(long places, int count);
+
+  /**
+   * Whether {@link #read} says {@code -EFAULT} where a place is not there any more, and has taken nothing then. Otherwise it
+   * must be given memory only that stays.
+   */
+  boolean readTellsLostPlaces();
 
   /** Sends what it kept back; true if nothing is left. */
   boolean flush();

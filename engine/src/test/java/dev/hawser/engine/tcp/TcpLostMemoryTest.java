@@ -52,6 +52,10 @@ class TcpLostMemoryTest {
   private long address;
   private int file;
 
+  TcpRig rig() {
+    return new TcpRig();
+  }
+
   /** A mapped file: what is cut off at its end is to the kernel as memory that was freed, and stays so. */
   @BeforeEach
   void map() {
@@ -76,7 +80,7 @@ class TcpLostMemoryTest {
       "READ, 0, 64", "READ, 0, 20000", "READ, 0, 3000000", "READ, 1048576, 3000000", "READ, 8192, 30000"
   })
   void atTheTargetItEndsItsOwnRequestsAndItsOwnerIsToldOnce(Op op, long kept, int length) {
-    try (TcpRig rig = new TcpRig()) {
+    try (TcpRig rig = rig()) {
       Region local = rig.allocate(BYTES);
       Region good = rig.allocate(BYTES);
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.REMOTE_READ_WRITE);
@@ -111,7 +115,7 @@ class TcpLostMemoryTest {
   @ParameterizedTest
   @CsvSource({"0, 64", "0, 20000", "0, 3000000", "1048576, 3000000", "8192, 30000"})
   void atTheInitiatorItEndsTheReadsIntoIt(long kept, int length) {
-    try (TcpRig rig = new TcpRig()) {
+    try (TcpRig rig = rig()) {
       Region local = rig.allocate(BYTES);
       Region remote = rig.allocate(BYTES);
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.LOCAL);
@@ -133,7 +137,7 @@ class TcpLostMemoryTest {
   @ParameterizedTest
   @CsvSource({"0, 64", "0, 3000000", "1048576, 3000000"})
   void atTheInitiatorItEndsTheWritesFromItAndTheirPath(long kept, int length) {
-    try (TcpRig rig = new TcpRig()) {
+    try (TcpRig rig = rig()) {
       Region local = rig.allocate(BYTES);
       Region remote = rig.allocate(BYTES);
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.LOCAL);
