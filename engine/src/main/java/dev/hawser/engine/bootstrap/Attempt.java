@@ -126,13 +126,16 @@ final class Attempt {
       return failures.getFirst();
     }
     PathFault.Kind kind =
-        failures.stream().allMatch(Attempt::timedOut) ? PathFault.Kind.TIMED_OUT : PathFault.Kind.UNREACHABLE;
+        isAll(PathFault.Kind.TIMED_OUT)
+            ? PathFault.Kind.TIMED_OUT
+            : isAll(PathFault.Kind.REFUSED) ? PathFault.Kind.REFUSED : PathFault.Kind.UNREACHABLE;
     return new ClientHandshake.Outcome.Broken(new PathFault(kind, reasons()));
   }
 
-  private static boolean timedOut(ClientHandshake.Outcome outcome) {
-    return outcome instanceof ClientHandshake.Outcome.Broken(PathFault fault)
-        && fault.kind() == PathFault.Kind.TIMED_OUT;
+  private boolean isAll(PathFault.Kind kind) {
+    return failures.stream()
+        .allMatch(
+            outcome -> outcome instanceof ClientHandshake.Outcome.Broken(PathFault fault) && fault.kind() == kind);
   }
 
   /** Each address's own reason so far; empty if there is none. */

@@ -64,7 +64,7 @@ final class Dialer {
       return;
     }
     if (result < 0 && result != -Sockets.EINPROGRESS) {
-      fail(PathFault.Kind.UNREACHABLE, "connect " + target + ": " + Errno.describe(-result));
+      refused(-result);
       return;
     }
     deadline = loop.after(nanos, this::timedOut);
@@ -74,7 +74,7 @@ final class Dialer {
   private void ready() {
     int error = Sockets.pendingError(fd);
     if (error != 0) {
-      fail(PathFault.Kind.UNREACHABLE, "connect " + target + ": " + Errno.describe(error));
+      refused(error);
       return;
     }
     String description;
@@ -87,6 +87,12 @@ final class Dialer {
     int connected = fd;
     release();
     listener.connected(connected, description);
+  }
+
+  private void refused(int errno) {
+    fail(
+        errno == Sockets.ECONNREFUSED ? PathFault.Kind.REFUSED : PathFault.Kind.UNREACHABLE,
+        "connect " + target + ": " + Errno.describe(errno));
   }
 
   private void timedOut() {

@@ -142,7 +142,7 @@ final class Initiation {
         failQueued(
             t,
             Cause.PEER_LOST,
-            "%s: %s closed its agent; fetch its metadata again if it was restarted".formatted(t, link.peer()));
+            "%s: %s; fetch its metadata again if it was restarted".formatted(t, link.departure()));
       }
       return;
     }

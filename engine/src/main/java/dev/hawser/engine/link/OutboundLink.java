@@ -72,6 +72,14 @@ public final class OutboundLink implements Link {
   /** How long an attempt to bring a path back may take while others are up: a rail that is dead does not answer at all. */
   private static final long PROBE_NANOS = 500_000_000;
 
+  /** While there is work, the peer's process is looked at so often: a look takes up to 3 µs, a small put half of one. */
+  private static final long PEER_LOOK_NANOS = 250_000;
+
+  /** Where nobody listened for so long, and so often, nobody will. */
+  private static final long REFUSED_NANOS = 500_000_000;
+
+  private static final int MIN_REFUSALS = 3;
+
   /** A path with data under way on which nothing comes for so long is named in errors. */
   private static final long STALLED_NANOS = 100_000_000;
 
@@ -127,7 +135,16 @@ public final class OutboundLink implements Link {
   private long nextLook;
   private boolean everUp;
   private boolean lostReported;
-  private boolean peerLeft;
+
+  /** How the peer's incarnation has ended, as it said itself, or as the kernel of this host says of its process; else empty. */
+  private String departure = "";
+
+  private long nextPeerLook;
+
+  /** How often in a row its host has refused us, and since when. */
+  private int refusals;
+
+  private long refusedSince;
 
   /**
    * Makes a link; its first {@link #doWork} begins to connect.
@@ -185,6 +202,7 @@ public final class OutboundLink implements Link {
     this.lastHeard = now;
     this.nextHeartbeat = now;
     this.nextLook = now;
+    this.nextPeerLook = now;
     this.initiation = new Initiation(this, host, settings, rules, tiers.size());
     this.settlements = new Settlements(this, rules);
     openTier();
@@ -554,6 +572,9 @@ public final class OutboundLink implements Link {
     if (now - nextEvent > settings.heartbeatNanos()) {
       forgiveOwnAbsence(now - nextEvent);
     }
+    if (now - nextPeerLook >= 0) {
+      lookAtPeer();
+    }
     int work = mailbox.drain(mailReader);
     work += initiation.pump();
     for (int i = 0; i < live.size(); i++) {
@@ -586,6 +607,14 @@ public final class OutboundLink implements Link {
       gone = true;
     }
     return work;
+  }
+
+  /** Before anything is posted: to memory of a process that has ended all can be written, and nobody has it. */
+  private void lookAtPeer() {
+    nextPeerLook = now + PEER_LOOK_NANOS;
+    for (int i = 0; i < live.size(); i++) {
+      live.get(i).connection.lookAtPeer();
+    }
   }
 
   /** We come later than we meant to, stopped or starved: that is not the peer's silence. */
@@ -651,7 +680,7 @@ public final class OutboundLink implements Link {
       work += lookForSilentPaths();
     }
     next = earlier(next, nextLook);
-    if (everUp && !lostReported && !peerLeft) {
+    if (everUp && !lostReported && departure.isEmpty()) {
       long lease = lastHeard + settings.leaseNanos() + 1;
       if (now - lease >= 0) {
         checkSilence();
@@ -687,7 +716,7 @@ public final class OutboundLink implements Link {
   }
 
   private void checkSilence() {
-    if (everUp && !lostReported && !peerLeft && now - lastHeard > settings.leaseNanos()) {
+    if (everUp && !lostReported && departure.isEmpty() && now - lastHeard > settings.leaseNanos()) {
       lostReported = true;
       peerLost(
           "%s gave no sign of life for %d ms on any path%s"
@@ -910,7 +939,10 @@ public final class OutboundLink implements Link {
         }
       }
       case OpenResult.Refused(Refusal refusal) -> refused(p, refusal);
-      case OpenResult.Failed(PathFault fault) -> notOpened(p, fault.toString());
+      case OpenResult.Failed(PathFault fault) -> {
+        notOpened(p, fault.toString());
+        noteRefusal(fault);
+      }
     }
   }
 
@@ -967,7 +999,8 @@ public final class OutboundLink implements Link {
     everUp = true;
     lastHeard = now;
     lostReported = false;
-    peerLeft = false;
+    departure = "";
+    refusals = 0;
     if (state == State.CONNECTING) {
       state = State.UP;
     }
@@ -995,13 +1028,30 @@ public final class OutboundLink implements Link {
       case CLOSING -> {
         initiation.endAll(Cause.PEER_LOST, peer.name() + " is closing: " + refusal.message());
         notOpened(p, p.lastFault);
-        incarnationEnded();
+        incarnationEnded(peer.name() + " closed its agent");
       }
       case TRANSPORT -> {
         downgrade(p, refusal.message());
         notOpened(p, p.lastFault);
       }
       default -> notOpened(p, p.lastFault);
+    }
+  }
+
+  /**
+   * It listened when it told its addresses, and listens until it closes: if its host says for some time that nobody does,
+   * it has closed. Whoever was up, and went, has its lease first, for a network may say the same for it.
+   */
+  private void noteRefusal(PathFault fault) {
+    if (fault.kind() != PathFault.Kind.REFUSED) {
+      refusals = 0;
+      return;
+    }
+    if (refusals++ == 0) {
+      refusedSince = now;
+    }
+    if (refusals >= MIN_REFUSALS && now - refusedSince >= REFUSED_NANOS && upCount == 0 && (!everUp || lostReported)) {
+      peerEnded("nobody listens at its addresses: %s; it has closed, or a firewall refuses".formatted(fault.detail()));
     }
   }
 
@@ -1013,10 +1063,10 @@ public final class OutboundLink implements Link {
       // What was posted before it said so: this incarnation does not come back, so there is no lease to wait for.
       initiation.endAll(
           Cause.PEER_LOST,
-          "%s closed its agent, and does not answer any more: %s; fetch its metadata again if it was restarted"
-              .formatted(peer.name(), why));
+          "%s, and does not answer any more: %s; fetch its metadata again if it was restarted"
+              .formatted(departure, why));
     }
-    if (!p.everUp && !peerLeft && p.failures >= 3) { // who left is not reached by anything, whatever the transport
+    if (!p.everUp && departure.isEmpty() && p.failures >= 3) { // who left is not reached by anything, whatever the transport
       downgrade(p, why);
     }
   }
@@ -1130,6 +1180,7 @@ public final class OutboundLink implements Link {
       PathGeneration g = live.get(i);
       if (g.state == PathGeneration.State.DRAINING && g.connection.drained()) {
         live.remove(i);
+        String end = g.connection.peerEnd();
         g.connection.close();
         g.becomeDead();
         initiation.generationDead(g);
@@ -1143,6 +1194,9 @@ public final class OutboundLink implements Link {
           dead.add(g);
         } else {
           retire(g); // the target had fenced its whole session before it answered us
+        }
+        if (!end.isEmpty()) {
+          peerEnded(end);
         }
         work++;
       }
@@ -1317,22 +1371,42 @@ public final class OutboundLink implements Link {
     sessionOver(why);
     if (kind == CloseKind.AGENT) {
       initiation.endAll(Cause.PEER_LOST, why);
-      incarnationEnded();
+      incarnationEnded(peer.name() + " closed its agent");
     }
   }
 
-  /** It said so itself: that it is silent from now on is no news, and it is not knocked at while it closes. */
-  private void incarnationEnded() {
-    peerLeft = true;
+  /** What is posted to it from now on fails at once. A new incarnation has a link of its own. */
+  private void peerEnded(String how) {
+    if (isClosed() || !departure.isEmpty()) {
+      return;
+    }
+    String why = "%s is gone: %s".formatted(peer.name(), how);
+    host.log(Level.WARNING, why);
+    for (PathGeneration g : List.copyOf(live)) {
+      fail(g, new PathFault(PathFault.Kind.ABORTED, how));
+    }
+    sessionOver(why);
+    initiation.endAll(Cause.PEER_LOST, why);
+    incarnationEnded(why);
+  }
+
+  /** That it is silent from now on is no news, and it is not knocked at while it closes. */
+  private void incarnationEnded(String how) {
+    departure = how;
     for (Path p : paths) {
       p.reopenAt = now + settings.reopenMaxNanos();
     }
     nextEvent = now;
   }
 
-  /** Whether the peer has said that its incarnation ends, and nothing of it is reached any more: it does not come back. */
+  /** Whether the peer's incarnation has ended, and nothing of it is reached any more: it does not come back. */
   boolean hasPeerLeft() {
-    return peerLeft && upCount == 0;
+    return !departure.isEmpty() && upCount == 0;
+  }
+
+  /** How it has ended. */
+  String departure() {
+    return departure;
   }
 
   /** Why the last session ended. */

@@ -31,6 +31,9 @@ public abstract class MappedConnection implements Connection {
   private static final int IDLE_POLLS_PER_LOOK = 1024;
   private static final int WAKES_PER_LOOK = 8;
 
+  /** Descriptors are closed before a process counts as ended: so long the end is awaited that a lost stream announces. */
+  private static final long ENDING_NANOS = 50_000_000;
+
   private final String transport;
   private final PathKey key;
   private final Side side;
@@ -55,6 +58,8 @@ public abstract class MappedConnection implements Connection {
   private boolean closed;
   private long received;
   private int pollsSinceLook;
+  private boolean ending;
+  private long endingUntil;
 
   // Read by describe() on any thread.
   private volatile @Nullable PathFault fault;
@@ -180,6 +185,9 @@ public abstract class MappedConnection implements Connection {
   @Override
   public final int poll(ConnectionEvents events) {
     wake();
+    if (ending) {
+      seeTheEnd();
+    }
     int done = look(segment.state(side.peer()));
     // The tail of the records is read before the commands are: those that precede a record are seen before it.
     boolean records = !isReadOut();
@@ -219,7 +227,8 @@ public abstract class MappedConnection implements Connection {
     }
   }
 
-  private void lookAtPeer() {
+  @Override
+  public final void lookAtPeer() {
     pollsSinceLook = 0;
     peer.look();
     WaitSet set = waitSet;
@@ -236,8 +245,28 @@ public abstract class MappedConnection implements Connection {
         watchingStream = false;
         set.remove(stream.fd());
       }
+      if (!isOver() && !peer.wasDead() && segment.state(side.peer()) != PathSegment.OVER) {
+        ending = true;
+        endingUntil = System.nanoTime() + ENDING_NANOS;
+      }
       fail(PathFault.Kind.RESET, peer + " closed the path");
     }
+  }
+
+  /** The stream is gone without the peer's word: has its process ended meanwhile? */
+  private void seeTheEnd() {
+    lookAtPeer();
+    ending = !peer.wasDead() && System.nanoTime() - endingUntil < 0;
+  }
+
+  /** Whether the peer's process is ending, it seems, and Linux does not say so yet. */
+  public final boolean isPeerEnding() {
+    return ending;
+  }
+
+  @Override
+  public final String peerEnd() {
+    return peer.wasDead() ? peer + " ended" : "";
   }
 
   /** The peer's process is gone: nothing of it stores any more. */

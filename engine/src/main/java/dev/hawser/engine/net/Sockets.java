@@ -33,6 +33,7 @@ public final class Sockets {
 
   /** The peer reset the connection. */
   public static final int ECONNRESET = 104;
+  public static final int ECONNREFUSED = 111;
 
   /** {@code TCP_USER_TIMEOUT}, a retransmission limit or a connect ran out. */
   public static final int ETIMEDOUT = 110;

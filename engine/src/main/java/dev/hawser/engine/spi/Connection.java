@@ -108,6 +108,21 @@ public interface Connection {
   }
 
   /**
+   * Initiator: looks whether the peer's process still lives, where this host's kernel tells: what is posted or would
+   * complete from now on fails if it does not. One system call at most; asked some thousand times a second while there is
+   * work.
+   */
+  default void lookAtPeer() {}
+
+  /**
+   * Initiator, when {@link #drained()}: empty, or that the peer's process has ended, as this host's kernel says. Its
+   * incarnation never answers again then, on any path.
+   */
+  default String peerEnd() {
+    return "";
+  }
+
+  /**
    * Begins the local fence: nothing new is posted or accepted, what is under way is flushed.
    * Idempotent. {@link #poll} goes on until {@link #drained()}.
    */

@@ -22,6 +22,8 @@ public record PathFault(Kind kind, String detail) {
     RESET,
     /** The peer could not be reached. */
     UNREACHABLE,
+    /** The peer's host is there, and says that nobody listens at any of the peer's addresses. */
+    REFUSED,
     /** No answer in time. */
     TIMED_OUT,
     /** The local port or interface is down. */

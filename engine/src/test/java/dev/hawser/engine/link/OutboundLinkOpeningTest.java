@@ -28,6 +28,7 @@ import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.Region;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -86,9 +87,7 @@ class OutboundLinkOpeningTest {
   void whatIsPostedWhileItIsRefusedSaysSo() {
     host.refusal = new Refusal(Refusal.Code.AUTHENTICATION, "another secret");
     link.doWork(); // its answer waits to be read
-    TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
-        new TransferPlan(BlockPairs.of(BlockList.of(64, 0), BlockList.of(64, 0)), new Region[0], new RemoteRegion[0]));
-    transfer.post();
+    TransferState transfer = post();
     host.now += TICK;
     link.doWork();
 
@@ -97,6 +96,55 @@ class OutboundLinkOpeningTest {
       assertThat(failed.cause()).isEqualTo(TransferEnd.Cause.REFUSED);
       assertThat(failed.message()).contains("there refused: another secret");
     });
+  }
+
+  /** It closed before we ever met, so it told us nothing; but its host says so, again and again. */
+  @Test
+  void whatIsPostedWhereNobodyListensFailsSoonAndThenAtOnce() {
+    host.refusing = true;
+    TransferState first = post();
+    while (first.end() == null && host.now < 2_000_000_000L) {
+      host.now += TICK;
+      link.doWork();
+      assertThat(first.end() != null && host.now < 500_000_000L).as("given up after %d ns", host.now).isFalse();
+    }
+    assertLost(first);
+
+    TransferState later = post();
+    host.now += TICK;
+    link.doWork();
+    assertLost(later);
+
+    host.refusing = false;
+    runUntilUpOr(host.now + 4 * UNTIL_IT_FAILS);
+    assertThat(link.state()).as("nothing is held against it").isEqualTo(Link.State.UP);
+    TransferState last = post();
+    link.doWork();
+    assertThat(last.end()).isEqualTo(new TransferEnd.Done());
+  }
+
+  private static void assertLost(TransferState transfer) {
+    assertThat(transfer.end()).isInstanceOfSatisfying(TransferEnd.Failed.class, failed -> {
+      assertThat(failed.cause()).isEqualTo(TransferEnd.Cause.PEER_LOST);
+      assertThat(failed.message()).contains("there is gone: nobody listens at its addresses", "192.0.2.1:1");
+    });
+  }
+
+  /** Whoever waits for a network that comes up only now is not in a hurry. */
+  @Test
+  void anAddressThatRefusesWhileAnotherIsSilentIsTriedOn() {
+    host.refusing = true;
+    host.silentEvery = 3;
+    TransferState transfer = post();
+    runUntilUpOr(8 * UNTIL_IT_FAILS);
+    assertThat(transfer.end()).isNull();
+  }
+
+  private TransferState post() {
+    TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
+        new TransferPlan(BlockPairs.of(BlockList.of(64, 0), BlockList.of(64, 0)), new Region[0], new RemoteRegion[0]));
+    transfer.timeout(Duration.ofHours(1)).post();
+    return transfer;
   }
 
   private void runUntilUpOr(long time) {
@@ -110,6 +158,8 @@ class OutboundLinkOpeningTest {
   private static final class Host extends SoleOwner {
     long now = 1;
     boolean allDead;
+    boolean refusing;
+    int silentEvery = Integer.MAX_VALUE;
     @Nullable
     Refusal refusal;
     int attempts;
@@ -151,6 +201,10 @@ class OutboundLinkOpeningTest {
         Refusal refused = refusal;
         if (refused != null) {
           callback.accept(new OpenResult.Refused(refused));
+        } else if (refusing) {
+          callback.accept(new OpenResult.Failed(attempts % silentEvery == 0
+              ? new PathFault(PathFault.Kind.TIMED_OUT, "connect 192.0.2.1:1: no answer in time")
+              : new PathFault(PathFault.Kind.REFUSED, "connect 192.0.2.1:1: Connection refused")));
         } else if (allDead || request.rail().name().equals("dead")) {
           failing.add(() -> callback.accept(new OpenResult.Failed(
               new PathFault(PathFault.Kind.UNREACHABLE, "no answer to queue pair " + attempts))));

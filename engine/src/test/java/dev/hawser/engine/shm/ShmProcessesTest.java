@@ -281,6 +281,64 @@ class ShmProcessesTest {
     assertThat(here.uses()).isZero();
   }
 
+  /** Its memory is still mapped here, and could be written to. */
+  @Test
+  void nothingIsAcknowledgedThatIsPostedAfterTheTargetsEnd() throws IOException, InterruptedException {
+    RemoteRegion[] there = new RemoteRegion[1];
+    Connection connection = initiate(there, true);
+    Region here = registry.allocate(BYTES, Access.LOCAL);
+    connection.postData(1, request.set(Op.WRITE, 1, 0, plan(here, there[0], 0, BYTES), 0, BYTES));
+    await(
+        "it is mapped",
+        () -> {
+          connection.poll(events);
+          return !events.completed.isEmpty();
+        });
+    events.completed.clear();
+    child().destroyForcibly();
+    assertThat(child().waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    // What is large is looked after before it completes.
+    assertThat(connection.postData(2, request.set(Op.WRITE, 1, 0, plan(here, there[0], 0, BYTES), 0, BYTES))).isTrue();
+    await(
+        "the fault",
+        () -> {
+          connection.poll(events);
+          return !events.faults.isEmpty();
+        });
+    assertThat(connection.postData(3, request.set(Op.WRITE, 1, 0, plan(here, there[0], 0, 8), 0, 8))).isFalse();
+    end(connection);
+    assertThat(events.completed).containsExactly(new Recorder.Completed(2, WorkStatus.FLUSHED));
+    assertThat(connection.peerEnd()).isEqualTo("process " + child().pid() + " ended");
+  }
+
+  /** What is small is done at once: the engine looks before. */
+  @Test
+  void aLookTellsOfTheTargetsEnd() throws IOException, InterruptedException {
+    RemoteRegion[] there = new RemoteRegion[1];
+    Connection connection = initiate(there, true);
+    Region here = registry.allocate(BYTES, Access.LOCAL);
+    TransferPlan plan = plan(here, there[0], 0, 8);
+    assertThat(connection.postData(1, request.set(Op.WRITE, 1, 0, plan, 0, 8))).isTrue();
+    await(
+        "it is mapped",
+        () -> {
+          connection.poll(events);
+          return !events.completed.isEmpty();
+        });
+    assertThat(connection.peerEnd()).isEmpty();
+    child().destroyForcibly();
+    assertThat(child().waitFor(20, TimeUnit.SECONDS)).isTrue();
+
+    connection.lookAtPeer();
+    assertThat(connection.postData(2, request.set(Op.WRITE, 1, 0, plan, 0, 8))).isFalse();
+    connection.poll(events);
+    assertThat(events.faults).extracting(PathFault::kind).containsExactly(PathFault.Kind.RESET);
+    end(connection);
+    assertThat(events.completed).containsExactly(new Recorder.Completed(1, WorkStatus.SUCCESS));
+    assertThat(connection.peerEnd()).isEqualTo("process " + child().pid() + " ended");
+  }
+
   // ------------------------------------------------------------------------------ the child initiates
 
   /** A target here, into whose regions the child writes without pause. */

@@ -16,6 +16,7 @@ import dev.hawser.engine.Transfer.RemoteState;
 import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.engine.TransferEnd.Failed;
 import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.memory.Access;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -294,6 +295,33 @@ interface PeerCases extends Cases {
         } finally {
           link.close();
         }
+      }
+    }
+  }
+
+  /** It never was connected, so nobody said goodbye to us: its host says that nobody listens. */
+  @Test
+  default void failsWhatIsPostedToAPeerThatHadClosedBefore() {
+    try (Pair pair = Pair.start(fixture());
+        Memory local = pair.local(4096)) {
+      PeerDescription gone;
+      TransferPlan plan;
+      try (LiveAgent target = LiveAgent.start(AgentSetup.of(fixture(), "gone"));
+          Memory remote = target.memory(4096, Access.REMOTE_READ_WRITE)) {
+        gone = target.description();
+        plan = Copies.all(local, remote).plan();
+      }
+      Link link = pair.initiator().engine().connect(gone);
+      try {
+        Transfer transfer = link.prepare(Op.WRITE, plan).timeout(Waits.PATIENCE);
+        for (int i = 0; i < 3; i++) {
+          transfer.post();
+          Failed failed = Ends.failed(Waits.MARGIN, transfer, link, Cause.PEER_LOST);
+          assertThat(failed.message()).contains(gone.name()).contains("nobody listens");
+        }
+        local.awaitUnused();
+      } finally {
+        link.close();
       }
     }
   }

@@ -14,8 +14,12 @@ import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.engine.TransferEnd.Failed;
 import dev.hawser.engine.TransferEnd.Notified;
 import dev.hawser.engine.spi.DataRequest.Op;
+import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.memory.Access;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.BlockPairs;
+import dev.hawser.memory.Region;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -26,6 +30,12 @@ import org.junit.jupiter.api.Test;
  */
 interface ProcessCases extends Suite {
   Duration REPORTED = AgentSetup.SHORT_LEASE.plus(Waits.MARGIN);
+
+  /** Longer than any test waits. */
+  Duration LONG_LEASE = Duration.ofSeconds(60);
+
+  /** On a machine that is busy with other things. */
+  Duration AT_ONCE = Duration.ofSeconds(1);
 
   private LiveAgent here() {
     return LiveAgent.start(AgentSetup.of(fixture(), "here").lease(AgentSetup.SHORT_LEASE));
@@ -38,7 +48,11 @@ interface ProcessCases extends Suite {
   }
 
   private static Failed lost(Transfer transfer, Link link) {
-    Failed failed = Ends.failed(REPORTED, transfer, link, Cause.PEER_LOST);
+    return lostWithin(REPORTED, transfer, link);
+  }
+
+  private static Failed lostWithin(Duration time, Transfer transfer, Link link) {
+    Failed failed = Ends.failed(time, transfer, link, Cause.PEER_LOST);
     assertThat(failed.message()).contains(link.peer());
     return failed;
   }
@@ -79,6 +93,44 @@ interface ProcessCases extends Suite {
       assertThat(here.inbox().waiting()).isZero();
       bystander.goesOn();
     }
+  }
+
+  /**
+   * Where the kernel of this host tells that the process has ended, nothing waits for a lease; and what is posted then ends
+   * well nowhere, though the memory of the dead can still be written to where it is mapped.
+   */
+  @Test
+  default void failsWhatIsPostedToAPeerThatIsDead() {
+    Duration lease = fixture().mapped() ? LONG_LEASE : AgentSetup.SHORT_LEASE;
+    Duration within = fixture().mapped() ? AT_ONCE : REPORTED;
+    try (Child child = Child.start(fixture());
+        LiveAgent here = LiveAgent.start(AgentSetup.of(fixture(), "here").lease(lease));
+        Memory local = here.memory(OtherProcess.BYTES, Access.LOCAL)) {
+      Link link = here.engine().connect(child.card().peer());
+      link.awaitUp(Waits.PATIENCE);
+      Transfer large = link.prepare(Op.WRITE, Copies.repeated(local.region(), child.card().region(), 1));
+      Transfer small = link.prepare(Op.WRITE, small(local, child));
+      Ends.run(large.timeout(Waits.PATIENCE)); // whatever is opened or mapped for the first time
+      Ends.run(small.timeout(Waits.PATIENCE));
+
+      child.kill();
+      small.post();
+      lostWithin(within, small, link);
+      if (fixture().mapped()) {
+        large.post();
+        lostWithin(AT_ONCE, large, link);
+        small.post();
+        assertThat(lostWithin(AT_ONCE, small, link).message()).contains(child.card().peer().name());
+      }
+      local.awaitUnused();
+    }
+  }
+
+  private static TransferPlan small(Memory local, Child child) {
+    return new TransferPlan(
+        BlockPairs.of(BlockList.of(local.address(), 8), BlockList.of(child.card().region().address(), 8)),
+        new Region[] {local.region()},
+        new RemoteRegion[] {child.card().region()});
   }
 
   /**
