@@ -152,7 +152,11 @@ public final class MemoryRegistry implements AutoCloseable {
   }
 
   /**
-   * Registers memory by address. Who registers it promises to keep it mapped until the region is closed.
+   * Registers memory by address. Who registers it promises to keep it mapped until the region is closed. Where that is
+   * broken, transfers that meet what is missing fail, as far as a kernel, a driver or a NIC moves the bytes and can tell.
+   * Between the host's memory and memory of a peer that is mapped here (shm) this process itself copies: there it ends by
+   * SIGSEGV, as with every access to memory that it has unmapped. The JVM turns SIGBUS, a truncated file, into an error, but
+   * not that; and to ask the kernel before each copy takes longer (some 3 µs) than a small copy, and is no promise.
    *
    * @param address its first byte, as this process addresses it
    * @param length bytes, at least 1

@@ -360,7 +360,8 @@ public final class Agent implements AutoCloseable {
   }
 
   /**
-   * Registers memory by address; the caller keeps it mapped until the region is closed.
+   * Registers memory by address; the caller keeps it mapped until the region is closed: {@link MemoryRegistry#register(long,
+   * long, Device, Access)} says what happens otherwise.
    *
    * @param device where it is
    */
