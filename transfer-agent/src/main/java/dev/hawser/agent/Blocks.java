@@ -27,9 +27,13 @@ public final class Blocks {
    * Adjacent blocks of equal length.
    *
    * @param offset of the first within the region
-   * @throws IllegalArgumentException if they do not fit
+   * @throws IllegalArgumentException if they do not fit, or the region is closed
    */
   public static BlockList of(Region region, long offset, long blockBytes, long count) {
+    if (region.isClosing()) {
+      throw new IllegalArgumentException(
+          "region: " + region + " is closed; make lists of its blocks, and use them, before");
+    }
     return in(region.toString(), region.address(), region.length(), region.device(), offset, blockBytes, count);
   }
 
