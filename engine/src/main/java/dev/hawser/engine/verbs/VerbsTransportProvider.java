@@ -10,11 +10,13 @@ import dev.hawser.engine.spi.TransportProvider;
 import dev.hawser.engine.verbs.abi.VerbsException;
 import dev.hawser.engine.verbs.abi.VerbsLibrary;
 import dev.hawser.memory.ffi.MissingNativeException;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
 
 /** Finds out whether there is RDMA here. */
 public final class VerbsTransportProvider implements TransportProvider {
+  private static final Path SYS = Path.of("/sys");
 
   /** For the service loader. */
   public VerbsTransportProvider() {}
@@ -41,6 +43,11 @@ public final class VerbsTransportProvider implements TransportProvider {
       settings = VerbsSettings.of(context.settings());
     } catch (IllegalArgumentException e) {
       return new Outcome.Absent("verbs: " + e.getMessage());
+    }
+    if (!VerbsLibrary.isStandIn() && new KernelDevices(SYS).none()) {
+      return new Outcome.Absent(
+          "verbs: no RDMA device: the kernel has none (/sys/class/infiniband); load the driver of the"
+              + " NIC");
     }
     try (VerbsProbe probe = new VerbsProbe(VerbsLibrary.get(), settings)) {
       return probe.create(context.agent());

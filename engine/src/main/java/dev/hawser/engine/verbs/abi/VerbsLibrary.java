@@ -56,6 +56,11 @@ public final class VerbsLibrary {
     installed = standIn;
   }
 
+  /** Whether a stand-in plays libibverbs at present. */
+  public static boolean isStandIn() {
+    return installed != null;
+  }
+
   /** The name under which it was opened, for messages. */
   public String name() {
     return name;
