@@ -35,14 +35,16 @@ trap down EXIT
 run() { timeout 120 "${compose[@]}" -p "$project" -f "$home/deploy/compose.yaml" "$@" >"$work/compose.log" 2>&1 \
   || { cat "$work/compose.log" >&2; fail "compose $* failed"; }; }
 
-# ---- the systemd unit
+# ---- the systemd units
 if command -v systemd-analyze >/dev/null; then
   # Where the unit expects Hawser, there need not be any here.
-  sed "s:/opt/hawser/hawser :$home/hawser :" "$home/deploy/hawser-metadata.service" >"$work/hawser-metadata.service"
-  systemd-analyze verify --man=no "$work/hawser-metadata.service" || fail "the systemd unit is wrong"
-  say "systemd unit: verified"
+  for unit in hawser-metadata hawser-agent; do
+    sed "s:/opt/hawser/hawser :$home/hawser :" "$home/deploy/$unit.service" >"$work/$unit.service"
+    systemd-analyze verify --man=no "$work/$unit.service" || fail "the systemd unit $unit is wrong"
+  done
+  say "systemd units: verified"
 else
-  say "systemd unit: skipped, systemd-analyze is not here (Debian: systemd)"
+  say "systemd units: skipped, systemd-analyze is not here (Debian: systemd)"
 fi
 
 # ---- the Kubernetes manifests

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import array
+import re
 
 import numpy as np
 import pytest
@@ -230,3 +231,40 @@ def test_refuses_other_indices(indices: object) -> None:
 
     with pytest.raises(hawser.InvalidArgument, match="indices"):
         Indices(indices)
+
+
+@pytest.mark.parametrize(
+    ("indices", "words"),
+    [
+        ([0, 1 << 65], f"local_indices[1]: {1 << 65} is out of bounds; lists have less than 2^31 blocks"),
+        ([0, 1.5], "local_indices[1]: 1.5 is no integer"),
+        (["a"], "local_indices[0]: 'a' is no integer"),
+        (np.array([[1]]), "local_indices: shape (1, 1) is not one-dimensional"),
+    ],
+)
+def test_names_the_index_that_is_none(
+    pair: tuple[hawser.Agent, hawser.Agent], indices: object, words: str
+) -> None:
+    target, initiator = pair
+    target.allocate(64, "kv")
+    sink = initiator.allocate(64)
+    peer = initiator.add_peer(target.metadata())
+
+    with pytest.raises(hawser.InvalidArgument, match=re.escape(words)):
+        initiator.read(sink.blocks(16), peer, peer.region("kv").blocks(16), local_indices=indices)
+
+
+def test_a_closed_region_and_blocks_of_nothing_have_no_blocks(pair: tuple[hawser.Agent, hawser.Agent]) -> None:
+    target, initiator = pair
+    region = target.allocate(64, "kv")
+    theirs = initiator.add_peer(target.metadata()).region("kv")
+    for side in (region, theirs):
+        for length in (0, -1):
+            with pytest.raises(hawser.InvalidArgument, match=f"block_bytes: {length} is no length of a block"):
+                side.blocks(length)
+    assert len(region.blocks(16)) == 4
+
+    region.close()
+
+    with pytest.raises(hawser.InvalidHandle, match="region kv: it is closed"):
+        region.blocks(16)

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
+import stat
 import subprocess
 import sys
 import time
@@ -19,20 +22,44 @@ import hawser
 Program = Callable[..., subprocess.CompletedProcess]
 
 
-@pytest.fixture
-def sidecar(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen]]:
-    path = str(tmp_path / "s")
+COMMAND = "hawser agent"
+
+
+def start(kind: str, path: str) -> subprocess.Popen:
+    """A sidecar of a kind, that listens."""
     env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1])}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hawser.sidecar", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    )
+    if kind == COMMAND:
+        line = shlex.split(os.environ.get("HAWSER_PYTHON_COMMAND_LINE", ""))
+        if not line:
+            pytest.skip("needs the command line: HAWSER_PYTHON_COMMAND_LINE='.../hawser', which mvn verify sets")
+        command, ready = [*line, "agent", "--socket", path], f"hawser agent: unix:{path}\n"
+    else:
+        command, ready = [sys.executable, "-m", "hawser.sidecar", path], f"hawser sidecar: {path}\n"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
     line = process.stdout.readline()
-    assert line == f"hawser sidecar: {path}\n", process.communicate(timeout=30)
-    yield path, process
+    assert line == ready, (line, process.communicate(timeout=30))
+    return process
+
+
+def stop(process: subprocess.Popen) -> None:
     if process.poll() is None:
         process.terminate()
     process.communicate(timeout=60)
+
+
+@pytest.fixture(params=["python -m hawser.sidecar", COMMAND])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Both serve the same."""
+    return request.param
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path, kind: str) -> Iterator[tuple[str, subprocess.Popen]]:
+    path = str(tmp_path / "s")
+    process = start(kind, path)
+    yield path, process
+    stop(process)
 
 
 WORKER = """
@@ -178,7 +205,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_says_that_the_sidecar_is_not_there_or_gone(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
     result = program("import hawser\nhawser.Agent('a')", HAWSER_PYTHON_SIDECAR="/nowhere/s")
-    assert result.returncode == 1 and "start one with python -m hawser.sidecar /nowhere/s" in result.stderr
+    assert result.returncode == 1 and "start one with hawser agent --socket /nowhere/s, or python -m" in result.stderr
 
     second = subprocess.run(
         [sys.executable, "-m", "hawser.sidecar", sidecar[0]],
@@ -194,7 +221,6 @@ def test_says_that_the_sidecar_is_not_there_or_gone(program: Program, sidecar: t
 import os, signal, hawser
 agent = hawser.Agent("a")
 os.kill({sidecar[1].pid}, signal.SIGKILL)
-os.waitid
 try:
     while True:
         agent.poll()
@@ -202,7 +228,171 @@ except hawser.AgentClosed as e:
     print("gone", "start it again" in str(e))
 """
     result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
-    assert "gone True" in result.stdout, result.stderr
+    assert (result.stdout, result.stderr) == ("gone True\n", "")
+
+
+RESTARTED = """
+import sys, threading
+import numpy as np
+import hawser
+
+def told(call):
+    try:
+        call()
+    except hawser.AgentClosed as e:
+        assert "make new agents" in str(e), e
+    else:
+        raise AssertionError("it went on")
+
+old, other = hawser.Agent("old"), hawser.Agent("other")
+kept = old.allocate(1 << 16, "kept")
+bytes_ = np.frombuffer(kept.buffer(), dtype=np.uint8)
+bytes_[:] = 7
+blocks = kept.blocks(4096)
+go, done = threading.Event(), threading.Event()
+def elsewhere():  # a thread whose connection is to the sidecar that ends
+    old.describe()
+    done.set()
+    go.wait()
+    assert new.describe()["name"] == "new"
+    done.set()
+thread = threading.Thread(target=elsewhere)
+thread.start(); done.wait(); done.clear()
+
+print("ready", flush=True)
+sys.stdin.readline()  # until it has been started again
+
+told(old.poll)
+new = hawser.Agent("new")
+told(old.describe)  # and not of the agent that is at that place by now
+told(lambda: old.allocate(4096))
+told(kept.close)
+go.set(); thread.join(30)
+assert done.is_set()
+old.close()
+assert old.closed and (bytes_ == 7).all()
+del blocks
+sink, source = new.allocate(1 << 16), new.allocate(1 << 16, "kv")
+target = hawser.Agent("target")
+pool = target.allocate(1 << 16, "kv")
+pool.buffer()[:] = bytes(range(256)) * 256
+peer = new.add_peer(target.metadata())
+new.read(sink.blocks(4096), peer, peer.region("kv").blocks(4096)).wait(20)
+assert bytes(sink.buffer()) == bytes(range(256)) * 256
+print("fine", flush=True)
+# "other" is closed at exit, and says nothing
+"""
+
+
+def test_agents_of_a_sidecar_that_was_started_again_are_told_apart(tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "s")
+    first = start(kind, path)
+    env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1]), "HAWSER_PYTHON_SIDECAR": path}
+    worker = subprocess.Popen(
+        [sys.executable, "-c", RESTARTED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+    assert worker.stdout is not None
+    second = None
+    try:
+        assert worker.stdout.readline() == "ready\n", worker.communicate(timeout=30)
+        first.kill()
+        stop(first)
+        second = start(kind, path)  # the socket that was left is taken over
+        assert worker.communicate("go\n", timeout=60) == ("fine\n", "")
+        assert worker.returncode == 0
+    finally:
+        worker.kill()
+        stop(first)
+        if second is not None:
+            stop(second)
+
+
+def test_a_process_names_its_sidecar_with_the_first_agent(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import sys, hawser
+agent = hawser.Agent("a", sidecar="unix:" + sys.argv[1])
+assert hawser.Agent("b", sidecar=sys.argv[1]).describe()["name"] == "b"
+assert "libjvm" not in open("/proc/self/maps").read()
+try:
+    hawser.Agent("c", sidecar="unix:/elsewhere")
+except hawser.RuntimeUnavailable as e:
+    assert f"agents are at {sys.argv[1]} already" in str(e), e
+else:
+    raise AssertionError("in two places")
+print("fine")
+"""
+    result = program(source.replace("sys.argv[1]", repr(sidecar[0])))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
+    within = """
+import hawser
+agent = hawser.Agent("a")
+try:
+    hawser.Agent("b", sidecar="unix:/elsewhere")
+except hawser.RuntimeUnavailable as e:
+    assert "in this process already" in str(e), e
+else:
+    raise AssertionError("in two places")
+print("fine")
+"""
+    result = program(within)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
+
+
+def test_its_socket_is_its_users_and_goes_with_it(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "s"
+    path.write_text("precious")
+    refused = subprocess.run(
+        [*shlex.split(os.environ.get("HAWSER_PYTHON_COMMAND_LINE", "false")), "agent", "--socket", str(path)]
+        if kind == COMMAND
+        else [sys.executable, "-m", "hawser.sidecar", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1])},
+        check=False,
+    )
+    assert refused.returncode == 1 and path.read_text() == "precious"
+    assert "is no socket" in refused.stderr or (kind == COMMAND and "HAWSER_PYTHON_COMMAND_LINE" not in os.environ)
+    path.unlink()
+
+    process = start(kind, str(path))
+    try:
+        mode = path.stat().st_mode
+        assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == (143 if kind == COMMAND else 0)
+        assert not path.exists()
+    finally:
+        stop(process)
+
+
+def test_a_worker_is_told_that_its_agent_is_being_ended(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    process = start(COMMAND, path)
+    env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1]), "HAWSER_PYTHON_SIDECAR": path}
+    worker = subprocess.Popen(
+        [sys.executable, "-c", "import hawser\nagent = hawser.Agent('a')\nprint('ready', flush=True)\n"
+         "try:\n    while True: agent.next_notification(1)\nexcept hawser.AgentClosed as e: print('told', flush=True)"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+    try:
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert worker.communicate(timeout=60) == ("told\n", "")
+        process.communicate(timeout=60)
+        assert process.returncode == 143
+    finally:
+        worker.kill()
+        stop(process)
 
 
 INTERRUPTED = """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import ctypes as c
 import os
+import select
 import socket
 import sys
 import threading
@@ -19,6 +20,11 @@ from . import _abi, _pages, _remote, errors
 _PATIENCE = 30.0
 
 
+def path_of(address: str) -> str:
+    """The path in the address of a sidecar: ``unix:PATH``, or the path itself."""
+    return address[len("unix:") :] if address.startswith("unix:") else address
+
+
 class SidecarTable:
     """The functions as attributes, as :class:`hawser._abi.Table` has them, done by a sidecar."""
 
@@ -28,7 +34,7 @@ class SidecarTable:
         Raises:
             RuntimeUnavailable: if no sidecar answers there.
         """
-        self._path = path
+        self.path = path_of(path)
         self._session = uuid.uuid4().bytes
         self._pid = os.getpid()
         self._local = threading.local()
@@ -36,7 +42,9 @@ class SidecarTable:
         self._sharing = threading.Lock()
         self._shared: dict[int, int] = {}  # by the start of a mapping: regions in it
         self._lent: dict[int, tuple[int, int]] = {}  # by a region's handle: its agent, and the start of its mapping
+        self._rooting = threading.Lock()
         self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
+        self._incarnation = 0  # of the sidecar: a root that is gone is that of one that has ended
         for name in _remote.SPECS:
             setattr(self, name, self._function(name))
         # These are about this process's memory.
@@ -50,7 +58,7 @@ class SidecarTable:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_PATIENCE)
         try:
-            connection.connect(self._path)
+            connection.connect(self.path)
             hello = _remote.Writer()
             hello.number(_remote.VERSION)
             hello.content(self._session)
@@ -60,12 +68,13 @@ class SidecarTable:
         except OSError as e:
             connection.close()
             raise errors.RuntimeUnavailable(
-                f"no sidecar answers at {self._path} ({e}): start one with python -m hawser.sidecar {self._path}"
+                f"no sidecar answers at {self.path} ({e}): start one with hawser agent --socket {self.path}, or python -m"
+                f" hawser.sidecar {self.path}"
             ) from e
         if version != _remote.VERSION:
             connection.close()
             raise errors.RuntimeUnavailable(
-                f"the sidecar at {self._path} speaks version {version}, this package {_remote.VERSION}: use one build"
+                f"the sidecar at {self.path} speaks version {version}, this package {_remote.VERSION}: use one build"
             )
         return connection
 
@@ -76,27 +85,56 @@ class SidecarTable:
                 " multiprocessing method 'spawn', or connect only in it"
             )
         # Taken out while it is in use: a finalizer or a handler of signals that calls meanwhile gets one of its own.
-        connection = getattr(self._local, "connection", None)
+        kept = getattr(self._local, "connection", None)
         self._local.connection = None
-        return self._connect() if connection is None else connection
+        if kept is not None:
+            connection, incarnation = kept
+            if incarnation == self._incarnation:
+                return connection
+            connection.close()
+        self._renew_root()
+        return self._connect()
+
+    def _has_ended(self) -> bool:
+        """Whether the sidecar that has what is ours has ended; it never says anything there by itself."""
+        if self._root.fileno() < 0:
+            return False  # it was us who hung up, at the end
+        poll = select.poll()
+        poll.register(self._root, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _renew_root(self) -> None:
+        """If the sidecar has ended and another one is there by now, what is made from now on is that one's."""
+        with self._rooting:
+            if self._has_ended():
+                root = self._connect()
+                self._root.close()
+                self._root = root
+                self._incarnation += 1
+                self._shared.clear()
+                self._lent.clear()
+
+    def _gone(self, why: str) -> errors.AgentClosed:
+        return errors.AgentClosed(
+            f"the sidecar at {self.path} has ended ({why}), and what it did for this process with it: start it again, and make"
+            " new agents"
+        )
 
     def _exchange(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> tuple[_remote.Reader, list[int]]:
         connection = self._connection()
+        incarnation = self._incarnation
         try:
             _remote.send(connection, number, body, descriptors)
             _, answer, came = _remote.receive(connection)
         except OSError as e:
             connection.close()
-            raise errors.AgentClosed(
-                f"the sidecar at {self._path} is gone ({e}), and what it did for this process with it: start it again, and make"
-                " new agents"
-            ) from e
+            raise self._gone(str(e)) from e
         except BaseException:
             # Ctrl-C, for example: the answer is still to come, and must not be taken for that of the next call.
             connection.close()
             raise
         if getattr(self._local, "connection", None) is None:
-            self._local.connection = connection
+            self._local.connection = (connection, incarnation)
         else:
             connection.close()
         return _remote.Reader(answer), came
@@ -112,7 +150,14 @@ class SidecarTable:
             result = answer.number()
             if result < 0:
                 message, cause = (answer.content() or b"").decode("utf-8", "replace"), answer.number()
-                raise errors.of_code(result, message, cause)
+                error = errors.of_code(result, message, cause)
+                if isinstance(error, errors.InvalidHandle) and self._incarnation > 0:
+                    # Handles of one sidecar are none of the next.
+                    raise errors.AgentClosed(
+                        f"{message}. The sidecar at {self.path} has ended and was started again meanwhile, and what it did for"
+                        " this process before has ended with it: make new agents"
+                    ) from error
+                raise error
             _unpack(spec, arguments, answer)
             return result
 

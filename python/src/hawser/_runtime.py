@@ -269,6 +269,30 @@ class Runtime:
                 runtime = cls._started
         return runtime
 
+    @classmethod
+    def at(cls, sidecar: str) -> "Runtime":
+        """The runtime in a sidecar, connected by the first call.
+
+        Raises:
+            RuntimeUnavailable: if no sidecar answers, or this process's agents are elsewhere.
+        """
+        from ._client import SidecarRuntime, path_of
+
+        with cls._lock:
+            if cls._started is None:
+                cls._started = _sidecar(sidecar)
+            elif not isinstance(cls._started, SidecarRuntime):
+                raise errors.RuntimeUnavailable(
+                    f"sidecar: the engine runs in this process already, and cannot run at {sidecar} as well; name the sidecar"
+                    " with the first agent"
+                )
+            elif cls._started.table.path != path_of(sidecar):
+                raise errors.RuntimeUnavailable(
+                    f"sidecar: this process's agents are at {cls._started.table.path} already, and cannot be at {sidecar} as"
+                    " well; all of a process are in one"
+                )
+            return cls._started
+
     def _create(self, library: c.CDLL, options: list[str]) -> c.c_void_p:
         texts = [option.encode() for option in options]
         array = (_Option * len(texts))(*(_Option(text, None) for text in texts))

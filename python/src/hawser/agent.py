@@ -128,7 +128,12 @@ class Region:
             block_bytes: bytes of each; None for one block.
             offset: of the first.
             count: how many; None for all that fit.
+
+        Raises:
+            InvalidHandle: if the region is closed.
         """
+        if not self._open:
+            raise errors.InvalidHandle(f"region {self.name or self.id}: it is closed, and has no blocks; register the memory again")
         return _adjacent(f"region {self.name or self.id}", self.address, self.nbytes, self.device, block_bytes, offset, count)
 
     def buffer(self) -> memoryview:
@@ -185,10 +190,12 @@ def _adjacent(
 ) -> BlockList:
     offset = _checks.integer("offset", offset)
     length = nbytes - offset if block_bytes is None else _checks.integer("block_bytes", block_bytes)
+    if block_bytes is not None and length <= 0:
+        raise errors.InvalidArgument(f"block_bytes: {length} is no length of a block; give at least 1, or None for one block")
     if offset < 0 or length < 0 or offset > nbytes:
         raise errors.InvalidArgument(f"offset, block_bytes: {offset}, {block_bytes} are not within the {nbytes} bytes of {what}")
     if count is None:
-        number = 1 if block_bytes is None else (nbytes - offset) // max(1, length)
+        number = 1 if block_bytes is None else (nbytes - offset) // length
     else:
         number = _checks.integer("count", count)
     if number < 0 or number * length > nbytes - offset:
@@ -707,6 +714,7 @@ class Agent:
         listen: Union[str, Sequence[str], None] = None,
         transports: Union[str, Sequence[str], None] = None,
         settings: Optional[Mapping[str, Any]] = None,
+        sidecar: Optional[str] = None,
     ) -> None:
         """Starts an agent.
 
@@ -717,14 +725,16 @@ class Agent:
             listen: where peers reach it, ``address:port``; loopback unless set.
             transports: those to use, the preferred first; None for all that work.
             settings: any other setting by its key in docs/configuration.md, for example ``{"link-lease": "2s"}``.
+            sidecar: the process to run it in, ``unix:PATH`` of a ``hawser agent``; None for that of
+                ``HAWSER_PYTHON_SIDECAR``, or this process. All agents of a process run in one place.
 
         Raises:
-            RuntimeUnavailable: if there is no Java runtime to run it.
+            RuntimeUnavailable: if there is no Java runtime to run it, or no sidecar answers.
             NameInUse: if another living agent has the name.
             MetadataServiceError: if the metadata service cannot be reached, or refuses.
             InvalidArgument: if a setting is wrong.
         """
-        runtime = Runtime.get()
+        runtime = Runtime.get() if sidecar is None else Runtime.at(sidecar)
         self._handle = 0
         self._closed = True
         self._regions: dict[int, Region] = {}
@@ -986,10 +996,10 @@ class Agent:
         )
         ours = theirs = None
         if local_indices is not None:
-            ours = Indices(local_indices)
+            ours = Indices(local_indices, "local_indices")
             request.local_indices, request.local_count, request.local_index_bytes = ours.address, ours.count, ours.width
         if remote_indices is not None:
-            theirs = Indices(remote_indices)
+            theirs = Indices(remote_indices, "remote_indices")
             request.remote_indices, request.remote_count, request.remote_index_bytes = (
                 theirs.address,
                 theirs.count,
@@ -1135,7 +1145,7 @@ class Agent:
         try:
             table().agent_close(self._handle)
             ended = True
-        except errors.RuntimeUnavailable:
+        except (errors.RuntimeUnavailable, errors.AgentClosed):
             ended = not Runtime.get().in_this_process  # the other one has ended, with all that it held
             if not ended:
                 raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import ctypes as c
 import math
+import operator
 import re
 import sys
 import weakref
@@ -450,7 +451,7 @@ class Indices:
 
     __slots__ = ("address", "count", "width", "owner")
 
-    def __init__(self, indices: Any) -> None:
+    def __init__(self, indices: Any, what: str = "indices") -> None:
         """Takes arrays and buffers of integers as they are; copies sequences.
 
         Raises:
@@ -460,24 +461,36 @@ class Indices:
             try:
                 indices = array.array("q", indices)
             except (TypeError, OverflowError) as e:
-                raise errors.InvalidArgument(f"indices: {e}") from None
+                raise errors.InvalidArgument(_why_no_index(what, indices) or f"{what}: {e}") from None
         memory = Memory.of(indices)
         layout = memory.layout
         if len(layout.shape) != 1:
-            raise errors.InvalidArgument(f"indices: shape {layout.shape} is not one-dimensional")
+            raise errors.InvalidArgument(f"{what}: shape {layout.shape} is not one-dimensional")
         kind = _kind(indices)
         if kind == ">":
-            raise errors.InvalidArgument("indices: they are of the other byte order; give them in the machine's")
+            raise errors.InvalidArgument(f"{what}: they are of the other byte order; give them in the machine's")
         if layout.itemsize not in (4, 8) or kind not in "iul" or memory.device != 0:
             raise errors.InvalidArgument(
-                f"indices: {kind}{layout.itemsize} on {device_name(memory.device)}; give integers of 4 or 8 bytes on the host"
+                f"{what}: {kind}{layout.itemsize} on {device_name(memory.device)}; give integers of 4 or 8 bytes on the host"
             )
         if layout.shape[0] > 1 and layout.strides[0] != layout.itemsize:
-            raise errors.InvalidArgument("indices: they are not side by side; give a contiguous array")
+            raise errors.InvalidArgument(f"{what}: they are not side by side; give a contiguous array")
         self.address = memory.address or 1  # an empty array may have no address; NULL means all
         self.count = layout.shape[0]
         self.width = layout.itemsize
         self.owner = memory.owner
+
+
+def _why_no_index(what: str, indices: Any) -> str:
+    """Names the first of a sequence that is no index."""
+    for place, index in enumerate(indices):
+        try:
+            number = operator.index(index)
+        except TypeError:
+            return f"{what}[{place}]: {index!r} is no integer"
+        if not _checks.LEAST <= number <= _checks.MOST:
+            return f"{what}[{place}]: {number} is out of bounds; lists have less than 2^31 blocks"
+    return ""
 
 
 def _kind(indices: Any) -> str:

@@ -3,7 +3,9 @@
 
 """``python -m hawser.sidecar SOCKET``: Hawser's engine in a process of its own, for workers that want no JVM in theirs.
 
-A worker that sets ``HAWSER_PYTHON_SIDECAR=SOCKET``, or calls :func:`use` before its first agent, has the same API. Memory
+``hawser agent --socket PATH`` of the command line is the same as a service of its own, for an installation that has it. A
+worker that makes its agents with ``sidecar="unix:PATH"``, sets ``HAWSER_PYTHON_SIDECAR=PATH``, or calls :func:`use` before
+its first agent, has the same API. Memory
 that is transferred has to be shared with the sidecar, mapped at the same address in both processes:
 :meth:`hawser.Agent.allocate` gives such memory (``numpy.frombuffer(region.buffer())``), and what the worker has in shared
 mappings (``multiprocessing.shared_memory``, torch's ``share_memory_()``, ``mmap`` of a file) can be registered. Private
@@ -17,13 +19,14 @@ import ctypes as c
 import os
 import signal
 import socket
+import stat
 import struct
 import sys
 import threading
 from pathlib import Path
 from typing import Any, Optional
 
-from . import _abi, _pages, _remote, _runtime, errors
+from . import _abi, _client, _pages, _remote, _runtime, errors
 
 _UCRED = struct.Struct("3i")
 
@@ -61,6 +64,7 @@ class Server:
         Raises:
             RuntimeUnavailable: if there is no Java runtime, or another sidecar listens there.
         """
+        path = _client.path_of(path)
         self._table = _runtime.Runtime.get().table
         self._lock = threading.Lock()
         self._sessions: dict[bytes, Session] = {}
@@ -329,6 +333,8 @@ def _listening(path: str) -> socket.socket:
         try:
             listening.bind(path)
         except OSError:
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                raise errors.RuntimeUnavailable(f"{path} is there, and is no socket: choose another path, or remove it") from None
             # Left by one that was killed, or in use?
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                 try:

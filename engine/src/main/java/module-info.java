@@ -18,6 +18,7 @@ module dev.hawser.engine {
   exports dev.hawser.engine.spi;
   exports dev.hawser.engine.bootstrap;
   exports dev.hawser.engine.telemetry;
+  exports dev.hawser.engine.net to dev.hawser.agent;
   exports dev.hawser.engine.text to dev.hawser.agent;
   exports dev.hawser.engine.topology;
 

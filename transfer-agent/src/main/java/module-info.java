@@ -19,4 +19,5 @@ module dev.hawser.agent {
   exports dev.hawser.agent.metadata;
   exports dev.hawser.agent.metrics;
   exports dev.hawser.agent.wire;
+  exports dev.hawser.sidecar;
 }

@@ -30,7 +30,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
     description = "Moves KV cache and model weights between processes, and measures how fast.",
     mixinStandardHelpOptions = true, versionProvider = Version.class, synopsisSubcommandLabel = "COMMAND",
     subcommands = {
-        BenchCommand.class, MetadataCommand.class, ConfigCommand.class, DoctorCommand.class, TopCommand.class,
+        AgentCommand.class, BenchCommand.class, MetadataCommand.class, ConfigCommand.class, DoctorCommand.class,
+        TopCommand.class,
         TopoCommand.class})
 public final class Hawser implements Runnable {
   @Spec

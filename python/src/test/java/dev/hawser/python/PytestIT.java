@@ -16,6 +16,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -42,13 +44,21 @@ class PytestIT {
 
     int rc;
     try (MetadataService service = MetadataService.start(MetadataConfig.defaults())) {
-      rc = run(log, command, 24 * 60, "HAWSER_PYTHON_METADATA", "http://127.0.0.1:" + service.port());
+      rc = run(log, command, 24 * 60, "HAWSER_PYTHON_METADATA", "http://127.0.0.1:" + service.port(),
+          "HAWSER_PYTHON_COMMAND_LINE", commandLine());
     }
 
     String output = Files.readString(log);
     System.out
         .println(output.lines().skip(Math.max(0, output.lines().count() - 25)).reduce("", (a, b) -> a + b + '\n'));
     assertThat(rc).as("pytest ended with this; all of it is in " + log + ":\n" + output).isZero();
+  }
+
+  /** What {@code ./hawser} runs, as the words of a shell: not that script itself, which would build. */
+  private static String commandLine() {
+    return Stream.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), "dev.hawser.perf.Hawser")
+        .map(word -> "'" + word + "'").collect(Collectors.joining(" "));
   }
 
   /** pip's usual client, with whatever index the machine is configured for. */
@@ -70,8 +80,8 @@ class PytestIT {
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
     builder.environment().put("HAWSER_JAVA_HOME", System.getProperty("java.home"));
     builder.environment().put("HAWSER_PYTHON_JARS", TARGET.resolve("jars").toString());
-    if (variable.length == 2) {
-      builder.environment().put(variable[0], variable[1]);
+    for (int i = 0; i < variable.length; i += 2) {
+      builder.environment().put(variable[i], variable[i + 1]);
     }
     builder.environment().put("PYTHONPATH", Path.of("src").toAbsolutePath().toString());
     builder.environment().put("PYTHONDONTWRITEBYTECODE", "1");

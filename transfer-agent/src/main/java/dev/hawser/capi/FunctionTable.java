@@ -32,6 +32,7 @@ final class FunctionTable {
   private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
 
   private final List<Function> functions = new ArrayList<>();
+  private final Handles handles = new Handles();
   private long address;
 
   /** A function: the name is that of its field in the header. */
@@ -41,11 +42,26 @@ final class FunctionTable {
 
   /** Makes it. */
   static FunctionTable make() {
+    FunctionTable table = withoutStubs();
+    table.write();
+    return table;
+  }
+
+  /** Makes it for callers in Java, who need no address. */
+  static FunctionTable withoutStubs() {
     LastError.requireJars();
     FunctionTable table = new FunctionTable();
     table.collect();
-    table.write();
     return table;
+  }
+
+  Handles handles() {
+    return handles;
+  }
+
+  /** One function's handle: of (long…)long; what it throws is its result already. */
+  MethodHandle handle(int number) {
+    return functions.get(number).handle();
   }
 
   long address() {
@@ -63,7 +79,6 @@ final class FunctionTable {
   }
 
   private void collect() {
-    Handles handles = new Handles();
     MachineFunctions machine = new MachineFunctions();
     PeerFunctions peers = new PeerFunctions(handles);
     AgentFunctions agents = new AgentFunctions(handles, peers);
@@ -183,7 +198,7 @@ final class FunctionTable {
     address = table.address();
   }
 
-  private static String version() {
+  static String version() {
     String version = FunctionTable.class.getPackage().getImplementationVersion();
     return version == null ? "unknown" : version;
   }

@@ -8,6 +8,7 @@ package dev.hawser.capi;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -19,13 +20,15 @@ import org.jspecify.annotations.Nullable;
 final class Handles {
   private static final int FIRST = 256;
   private static final int SLOT_BITS = 24;
+  private static final int SERIAL_BITS = 63 - SLOT_BITS - 1; // and as many again, before it would be negative
   private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
 
   /** Replaced when it grows; elements change under the lock and are read without. */
   private volatile @Nullable Held[] slots = new Held[FIRST];
   private final ArrayDeque<Integer> free = new ArrayDeque<>();
   private int used = 1; // slot 0 stays empty: 0 is no handle
-  private long serial;
+  /** From anywhere on: a handle that somebody kept from another process, now ended, shall mean nothing in this one. */
+  private long serial = new SplittableRandom().nextLong(1L << SERIAL_BITS);
 
   /** Something held: the fields are final, so that whoever sees it sees them. */
   private record Held(long handle, Object value, Object owner) {}

@@ -63,6 +63,8 @@ final class SocketBindings {
   static final MethodHandle READ = errno("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG));
   // int poll(struct pollfd *fds, nfds_t nfds, int timeout);
   static final MethodHandle POLL = errno("poll", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+  // int fchmod(int fd, mode_t mode);
+  static final MethodHandle FCHMOD = errno("fchmod", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
   // int close(int fd);
   static final MethodHandle CLOSE = errno("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
 

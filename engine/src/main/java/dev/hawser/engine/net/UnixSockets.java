@@ -10,11 +10,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sockets in the abstract Unix name space of this host (and network name space), and descriptors sent over them. Cold
- * calls: each may allocate.
+ * Unix sockets, and descriptors sent over them: in the abstract name space of this host (and network name space), or at a
+ * path. Cold calls: each may allocate.
  *
  * <p>Source: unix(7), cmsg(3). Thread-safe.
  */
@@ -33,6 +34,9 @@ public final class UnixSockets {
   private static final int CMSG_HEADER_BYTES = 16;
   private static final int SOL_SOCKET = 1;
   private static final int SCM_RIGHTS = 1;
+  private static final int SO_PEERCRED = 17;
+  private static final int UCRED_BYTES = 12;
+  private static final int OWNER_ONLY = 0600;
   private static final int MSG_CTRUNC = 0x8;
   private static final int MSG_CMSG_CLOEXEC = 0x40000000;
 
@@ -72,6 +76,63 @@ public final class UnixSockets {
     } catch (RuntimeException e) {
       Sockets.close(fd);
       throw e;
+    }
+  }
+
+  /**
+   * Listens at a path, where only this user may connect.
+   *
+   * @return the non-blocking listening socket; {@link Sockets#accept} takes connections from it. The path stays when it is
+   *     closed
+   * @throws NetException for example {@code EADDRINUSE}: there is something at that path, whether or not anybody listens
+   */
+  public static int listen(Path path, int backlog) {
+    int fd = Sockets.socket(Sockets.AF_UNIX, Sockets.SOCK_STREAM, path.toString());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(SOCKADDR_BYTES, Long.BYTES);
+      int bytes = write(address, path);
+      // The file that bind makes has the mode of the socket: never, not even for a moment, may others connect.
+      SystemCall.checked("fchmod", path, errno -> (int) SocketBindings.FCHMOD.invokeExact(errno, fd, OWNER_ONLY));
+      SystemCall.checked("bind", path,
+          errno -> (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes));
+      SystemCall.checked("listen", path, errno -> (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog));
+      return fd;
+    } catch (RuntimeException e) {
+      Sockets.close(fd);
+      throw e;
+    }
+  }
+
+  /**
+   * Connects to a path, as {@link #connect(String)} does to a name.
+   *
+   * @throws NetException for example {@code ECONNREFUSED}: nobody listens there
+   */
+  public static int connect(Path path) {
+    int fd = Sockets.socket(Sockets.AF_UNIX, Sockets.SOCK_STREAM, path.toString());
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment address = arena.allocate(SOCKADDR_BYTES, Long.BYTES);
+      int result = Sockets.connect(fd, address, write(address, path));
+      if (result < 0) {
+        throw new NetException("connect", -result, path.toString());
+      }
+      return fd;
+    } catch (RuntimeException e) {
+      Sockets.close(fd);
+      throw e;
+    }
+  }
+
+  /** As which user the process at the other end connected. */
+  public static int peerUser(int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      // struct ucred { pid_t pid; uid_t uid; gid_t gid; }
+      MemorySegment credentials = arena.allocate(UCRED_BYTES, Integer.BYTES);
+      MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, UCRED_BYTES);
+      SystemCall.checked("getsockopt", "fd " + fd + " SO_PEERCRED",
+          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
+              errno, fd, SOL_SOCKET, SO_PEERCRED, credentials.address(), length.address()));
+      return credentials.get(ValueLayout.JAVA_INT, Integer.BYTES);
     }
   }
 
@@ -175,6 +236,18 @@ public final class UnixSockets {
     address.set(ValueLayout.JAVA_SHORT, 0, (short) Sockets.AF_UNIX);
     MemorySegment.copy(bytes, 0, address, ValueLayout.JAVA_BYTE, PATH_OFFSET + 1, bytes.length);
     return PATH_OFFSET + 1 + bytes.length;
+  }
+
+  private static int write(MemorySegment address, Path path) {
+    byte[] bytes = path.toString().getBytes(StandardCharsets.UTF_8);
+    if (bytes.length == 0 || bytes.length > MAX_NAME_BYTES) {
+      throw new IllegalArgumentException(
+          "the path of a Unix socket has 1 to " + MAX_NAME_BYTES + " bytes of UTF-8, not " + bytes.length + ": "
+              + path);
+    }
+    address.set(ValueLayout.JAVA_SHORT, 0, (short) Sockets.AF_UNIX);
+    MemorySegment.copy(bytes, 0, address, ValueLayout.JAVA_BYTE, PATH_OFFSET, bytes.length);
+    return PATH_OFFSET + bytes.length + 1; // with a final NUL
   }
 
   private static void check(String call, int result, String name) {

@@ -29,6 +29,7 @@ public final class Errno {
   public static final int ENOMEM = 12;
   public static final int EACCES = 13;
   public static final int EFAULT = 14;
+  public static final int EEXIST = 17;
   public static final int EINVAL = 22;
   public static final int ENOSYS = 38;
 

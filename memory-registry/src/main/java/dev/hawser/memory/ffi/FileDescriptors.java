@@ -21,6 +21,7 @@ public final class FileDescriptors {
   private static final int F_GETFL = 3;
   private static final int F_SETFL = 4;
   private static final int O_NONBLOCK = 0x800;
+  private static final int LOCK_EX = 2; // sys/file.h
 
   public static final int MFD_CLOEXEC = 0x1;
   public static final int MFD_HUGETLB = 0x4;
@@ -129,6 +130,26 @@ public final class FileDescriptors {
    */
   public static void nonBlocking(int fd) {
     control(fd, F_SETFL, control(fd, F_GETFL, 0) | O_NONBLOCK);
+  }
+
+  /**
+   * Takes the lock of an open file or folder, waiting for whoever has it; it goes with the descriptor.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EBADF}
+   */
+  public static void lock(int fd) {
+    MemorySegment errno = Errno.capture();
+    int rc;
+    do {
+      try {
+        rc = (int) PosixBindings.Files.FLOCK.invokeExact(errno, fd, LOCK_EX);
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (rc < 0 && Errno.of(errno) == Errno.EINTR);
+    if (rc < 0) {
+      throw new NativeCallException("flock(fd " + fd + ")", Errno.of(errno));
+    }
   }
 
   private static int control(int fd, int command, int argument) {

@@ -28,6 +28,8 @@ public final class PageMappings {
   public static final int MAP_PRIVATE = 0x02;
   public static final int MAP_ANONYMOUS = 0x20;
 
+  private static final int MAP_FIXED_NOREPLACE = 0x100000;
+
   public static final int MADV_HUGEPAGE = 14;
   public static final int MADV_POPULATE_WRITE = 23;
 
@@ -67,6 +69,30 @@ public final class PageMappings {
           "mmap(" + bytes + " bytes, fd " + fd + ", offset " + offset + ")", Errno.of(errno));
     }
     return address;
+  }
+
+  /**
+   * Maps a file, shared and writable, at an address that nothing is mapped at.
+   *
+   * @throws NativeCallException if something is ({@code EEXIST}), or Linux refuses
+   */
+  public static void mapSharedAt(long address, long bytes, int fd, long offset) {
+    MemorySegment errno = Errno.capture();
+    long got;
+    try {
+      got = (long) PosixBindings.Mappings.MMAP.invokeExact(
+          errno, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, offset);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+    if (got == address) {
+      return;
+    }
+    int error = got == MAP_FAILED ? Errno.of(errno) : Errno.EEXIST;
+    if (got != MAP_FAILED) {
+      unmap(got, bytes); // a Linux before 4.17 takes the address for a hint
+    }
+    throw failed("mmap", address, bytes, error);
   }
 
   /**
@@ -182,8 +208,11 @@ public final class PageMappings {
   }
 
   private static NativeCallException failed(String call, long address, long bytes, MemorySegment errno) {
-    return new NativeCallException(
-        call + "(0x" + Long.toHexString(address) + ", " + bytes + " bytes)", Errno.of(errno));
+    return failed(call, address, bytes, Errno.of(errno));
+  }
+
+  private static NativeCallException failed(String call, long address, long bytes, int error) {
+    return new NativeCallException(call + "(0x" + Long.toHexString(address) + ", " + bytes + " bytes)", error);
   }
 
   private static int queryPageBytes() {

@@ -32,6 +32,8 @@ final class PosixBindings {
     // int fcntl(int fd, int cmd, ... /* arg */);
     static final MethodHandle FCNTL =
         C.functionWithErrno("fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), 2);
+    // int flock(int fd, int operation);
+    static final MethodHandle FLOCK = C.functionWithErrno("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     // int close(int fd);
     static final MethodHandle CLOSE = C.functionWithErrno("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     // int statx(int dirfd, const char *pathname, int flags, unsigned int mask, struct statx *statxbuf);
@@ -74,6 +76,8 @@ final class PosixBindings {
     // long syscall(long number, ...); pidfd_open has a wrapper only since glibc 2.36
     static final MethodHandle PIDFD_OPEN =
         C.functionWithErrno("syscall", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT), 1);
+    // uid_t geteuid(void);
+    static final MethodHandle GETEUID = C.function("geteuid", FunctionDescriptor.of(JAVA_INT));
     // ssize_t process_vm_readv(pid_t pid, const struct iovec *local_iov, unsigned long liovcnt,
     //                          const struct iovec *remote_iov, unsigned long riovcnt, unsigned long flags);
     static final MethodHandle PROCESS_VM_READV =

@@ -28,6 +28,15 @@ public final class Processes {
     return SELF;
   }
 
+  /** As which user this process acts. */
+  public static int effectiveUser() {
+    try {
+      return (int) PosixBindings.Processes.GETEUID.invokeExact();
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
   /**
    * Opens a descriptor that becomes readable when the process ends, and that never means another process, even when the
    * number is used again.

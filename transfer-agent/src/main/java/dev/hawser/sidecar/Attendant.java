@@ -1,0 +1,228 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.sidecar;
+
+import dev.hawser.capi.Functions;
+import dev.hawser.engine.net.NetException;
+import dev.hawser.memory.Backing;
+import dev.hawser.memory.ffi.NativeCallException;
+import dev.hawser.memory.ffi.Processes;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Does what one thread of a worker asks for, until it hangs up. */
+final class Attendant implements Runnable {
+  private static final System.Logger LOG = System.getLogger(Attendant.class.getName());
+  // The errors of include/hawser.h.
+  private static final long ARGUMENT = -1;
+  private static final long CLOSED = -7;
+  private static final long MEMORY = -13;
+  /** What begins something that would have to be waited for. */
+  private static final Set<String> BEGINNINGS =
+      Set.of("agent_start", "transfer_prepare", "transfer_start", "transfer_post", "grant_make", "region_allocate",
+          "region_register");
+  private static final int KEY_BYTES = 16;
+
+  private final Connection connection;
+  private final Sessions sessions;
+  private final Functions functions;
+
+  Attendant(Connection connection, Sessions sessions, Functions functions) {
+    this.connection = connection;
+    this.sessions = sessions;
+    this.functions = functions;
+  }
+
+  @Override
+  public void run() {
+    Session session = null;
+    try {
+      session = greeted();
+      while (session != null) {
+        Message message = connection.receive();
+        if (message == null || !attend(session, message)) {
+          break;
+        }
+      }
+    } catch (SidecarException | NetException e) {
+      LOG.log(Level.WARNING, "a worker''s connection is ended: {0}", e.getMessage());
+    } finally {
+      connection.close();
+      if (session != null) {
+        sessions.leave(session);
+      }
+      sessions.gone(connection);
+    }
+  }
+
+  /** Whose connection it is; null if it was hung up at once, as by one who only looks whether we are here. */
+  private @Nullable Session greeted() {
+    int user = connection.user();
+    if (user != Processes.effectiveUser()) {
+      throw new SidecarException("user " + Integer.toUnsignedString(user) + " may not use the agent of user "
+          + Integer.toUnsignedString(Processes.effectiveUser()));
+    }
+    Message message = connection.receive();
+    if (message == null) {
+      return null;
+    }
+    Connection.closeAll(message.descriptors());
+    Reader reader = new Reader(message.body());
+    if (message.number() != Message.HELLO) {
+      throw new SidecarException("it does not begin with a greeting");
+    }
+    long version = reader.number();
+    MemorySegment key = reader.content();
+    if (key == null || key.byteSize() != KEY_BYTES) {
+      throw new SidecarException("its greeting has no key");
+    }
+    byte[] answer = new Writer().number(Message.VERSION).text(Functions.version()).message(Message.HELLO);
+    if (version != Message.VERSION) {
+      connection.send(answer);
+      throw new SidecarException("it speaks version " + version + ", this agent " + Message.VERSION
+          + ": use the Python package of this build");
+    }
+    Session session = sessions.enter(key.toArray(ValueLayout.JAVA_BYTE));
+    if (!connection.send(answer)) {
+      sessions.leave(session);
+      return null;
+    }
+    return session;
+  }
+
+  /** False if the other end has hung up meanwhile. */
+  private boolean attend(Session session, Message message) {
+    return switch (message.number()) {
+      case Message.MAPPING -> mapping(message);
+      case Message.SHARE, Message.UNSHARE -> connection.send(sharing(session, message).message(message.number()));
+      default -> connection.send(called(session, message).message(message.number()));
+    };
+  }
+
+  private static Writer failure(long code, @Nullable String why, long cause) {
+    return new Writer().number(code).text(String.valueOf(why)).number(cause);
+  }
+
+  private Writer called(Session session, Message message) {
+    if (message.number() >= Signature.ALL.size()) {
+      Connection.closeAll(message.descriptors());
+      throw new SidecarException("it asks for function " + message.number() + ", which there is not");
+    }
+    Signature signature = Signature.ALL.get(message.number());
+    int descriptor = -1; // that has come, until it is somebody else's to close
+    try (Arena arena = Arena.ofConfined()) {
+      descriptor = oneOf(message.descriptors());
+      Arguments arguments = new Arguments(signature, message.body(), arena);
+      long[] values = arguments.values();
+      Writer refusal = refusal(session, signature.function(), values);
+      if (refusal != null) {
+        return refusal;
+      }
+      if (signature.function().equals("agent_signal_to") && descriptor >= 0) {
+        values[1] = descriptor;
+      }
+      long result = functions.call(message.number(), values);
+      if (result < 0) {
+        return failure(result, functions.lastError(), functions.lastCause());
+      }
+      Writer answer = new Writer().number(result);
+      arguments.answer(answer, result);
+      switch (signature.function()) {
+        case "agent_start" -> session.started(arguments.made());
+        case "agent_close" -> session.closed(values[0]);
+        case "agent_signal_to" -> {
+          if (descriptor >= 0) {
+            session.signals(values[0], descriptor);
+            descriptor = -1;
+          } else {
+            session.forgetSignals(values[0]);
+          }
+        }
+        default -> {}
+      }
+      return answer;
+    } finally {
+      if (descriptor >= 0) {
+        Connection.closeAll(descriptor);
+      }
+    }
+  }
+
+  private static int oneOf(int[] descriptors) {
+    if (descriptors.length > 1) {
+      Connection.closeAll(descriptors);
+      throw new SidecarException("a call takes one descriptor, not " + descriptors.length);
+    }
+    return descriptors.length == 0 ? -1 : descriptors[0];
+  }
+
+  /** Why it may not be called now; null if it may. */
+  private @Nullable Writer refusal(Session session, String function, long[] values) {
+    if (sessions.isDraining() && BEGINNINGS.contains(function)) {
+      return failure(CLOSED, "the agent that serves this process is being ended: only what is under way goes on; start"
+          + " another, and make new agents", 0);
+    }
+    if (function.equals("agent_signal_to") && values[1] >= 0) {
+      values[1] = -1; // the worker's number means nothing here: what counts is what came along
+    }
+    if (function.equals("region_register") && !session.isShared(values[2], values[3])
+        && !functions.isAllocated(values[2], values[3])) {
+      return failure(ARGUMENT, "memory: it is not shared with the sidecar; was the region that had it closed?", 0);
+    }
+    return null;
+  }
+
+  private static Writer sharing(Session session, Message message) {
+    int[] descriptors = message.descriptors();
+    try {
+      Reader reader = new Reader(message.body());
+      long start = reader.number();
+      if (message.number() == Message.UNSHARE) {
+        session.unshare(start);
+      } else {
+        long length = reader.number();
+        long offset = reader.number();
+        if (descriptors.length != 1 || length <= 0) {
+          throw new SidecarException("memory is shared by one descriptor");
+        }
+        session.share(start, length, descriptors[0], offset);
+      }
+      return new Writer().number(0);
+    } catch (NativeCallException e) {
+      return failure(MEMORY, "it cannot be mapped here, at the address that the worker has it at (" + e.getMessage()
+          + "): allocate again", 0);
+    } finally {
+      Connection.closeAll(descriptors);
+    }
+  }
+
+  private boolean mapping(Message message) {
+    Connection.closeAll(message.descriptors());
+    long region = new Reader(message.body()).number();
+    Functions.Allocated allocated;
+    try {
+      allocated = functions.allocated(region);
+    } catch (RuntimeException e) {
+      return connection.send(noMapping(String.valueOf(e.getMessage())));
+    }
+    Optional<Backing> backing = allocated.backing();
+    if (backing.isEmpty()) {
+      return connection.send(noMapping("it is in no file of memory"));
+    }
+    Backing file = backing.get();
+    return connection.send(new Writer().number(allocated.address()).number(file.fileBytes() - file.offset())
+        .number(file.offset()).message(Message.MAPPING), file.fd());
+  }
+
+  private static byte[] noMapping(String why) {
+    return new Writer().number(0).number(0).number(0).text(why).message(Message.MAPPING);
+  }
+}

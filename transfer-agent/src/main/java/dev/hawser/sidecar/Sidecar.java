@@ -1,0 +1,109 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.sidecar;
+
+import dev.hawser.agent.AwaitTimeoutException;
+import dev.hawser.agent.PreparedTransfer;
+import dev.hawser.agent.TransferException;
+import dev.hawser.capi.Functions;
+import dev.hawser.engine.net.NetException;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
+
+/**
+ * Serves workers at a Unix socket: each has agents here, as if the engine ran in its own process. Only processes of the
+ * same user may connect. What a worker made ends with it, however that ended. Thread-safe.
+ */
+public final class Sidecar implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(Sidecar.class.getName());
+  private static final Duration GOODBYE = Duration.ofSeconds(10);
+
+  private final Functions functions = new Functions();
+  private final Sessions sessions = new Sessions(functions);
+  private final SidecarSocket socket;
+  private final ThreadFactory threads = Thread.ofPlatform().name("hawser-worker-", 1).daemon().factory();
+  private final Thread acceptor;
+
+  private Sidecar(Path path) {
+    socket = SidecarSocket.listen(path);
+    acceptor = Thread.ofPlatform().name("hawser-workers").daemon().unstarted(this::accept);
+  }
+
+  /**
+   * Listens at a path, with mode 0600. One that was left by a sidecar that is not there any more is taken over.
+   *
+   * @throws SidecarException if another one listens there, or the path cannot be had
+   */
+  public static Sidecar start(Path path) {
+    Sidecar sidecar = new Sidecar(path);
+    sidecar.acceptor.start();
+    return sidecar;
+  }
+
+  private void accept() {
+    try {
+      while (true) {
+        Connection connection = socket.accept();
+        if (connection == null) {
+          return;
+        }
+        sessions.came(connection);
+        threads.newThread(new Attendant(connection, sessions, functions)).start();
+      }
+    } catch (NetException e) {
+      LOG.log(Level.ERROR, "no further workers are let in: {0}", e.getMessage());
+    }
+  }
+
+  /**
+   * Takes the path away, so that nobody else connects, and lets workers begin nothing; then waits until the transfers that
+   * they have posted have ended. What peers do with the memory of theirs is not known here.
+   *
+   * @param most for how long
+   * @return how many transfers had not ended then
+   */
+  public int drain(Duration most) {
+    sessions.drain();
+    socket.remove();
+    long deadline = System.nanoTime() + most.toNanos();
+    while (true) {
+      List<PreparedTransfer> underWay = functions.transfersUnderWay();
+      if (underWay.isEmpty()) {
+        return 0;
+      }
+      long left = deadline - System.nanoTime();
+      if (left <= 0) {
+        return underWay.size();
+      }
+      try {
+        underWay.getFirst().await(Duration.ofNanos(left));
+      } catch (TransferException e) {
+        // An end, too.
+      } catch (AwaitTimeoutException e) {
+        return functions.transfersUnderWay().size();
+      }
+    }
+  }
+
+  /** Takes the path away, hangs up on all workers, and closes their agents. Idempotent. */
+  @Override
+  public void close() {
+    sessions.drain();
+    socket.remove();
+    socket.close();
+    try {
+      acceptor.join(GOODBYE);
+      if (!sessions.end(GOODBYE.toNanos())) {
+        LOG.log(Level.WARNING, "some calls of workers have not ended within {0} s", GOODBYE.toSeconds());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
