@@ -377,10 +377,16 @@ assert sink.buffer() == bytes(range(256)) * 4096
 transfer = agent.prepare("READ", sink.blocks(4096), peers, peers.region("kv").blocks(4096))
 until = time.perf_counter() + 3
 moved = 0
-while time.perf_counter() < until or moved < 600:  # enough to be collected a few times
+def collected():
+    with open(os.environ["GC_LOG"], "rb") as log:
+        log.seek(started)
+        return log.read().count(b"Pause ")
+enough = False
+while time.perf_counter() < until or not enough:  # until it was collected a few times, also where that takes long
     transfer.post().wait(20)
     agent.read(sink.blocks(4096), peers, peers.region("kv").blocks(4096), remote_indices=range(255, -1, -1)).wait(20)
     moved += 1
+    enough = enough or moved % 200 == 0 and collected() >= 2
 def status(key):
     return int(next(l for l in open("/proc/self/status") if l.startswith(key)).split()[1])
 print(json.dumps({"first": first - imported, "cpu": cpu, "rss_mb": status("VmRSS") / 1024, "threads": status("Threads"),
