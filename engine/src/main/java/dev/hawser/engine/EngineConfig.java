@@ -23,7 +23,7 @@ import java.util.Map;
  * @param linkLease how long a silent peer counts as alive
  * @param heartbeat interval of signs of life; at most a quarter of the lease
  * @param connectTimeout of one attempt to open a path
- * @param drainTime how long a cancel waits for requests under way before it fences
+ * @param drainTime within which a cancel ends: its last quarter is for the flush of what did not come through
  * @param notificationCredits notifications that a peer may have undelivered here
  * @param secret the cluster secret, empty for none
  * @param tls whether tcp connections are encrypted

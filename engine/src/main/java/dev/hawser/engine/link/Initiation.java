@@ -31,6 +31,9 @@ final class Initiation {
   /** So many paths may break under a transfer, one after the other, without anything acknowledged. */
   private static final int MAX_BROKEN = 8;
 
+  /** One of so many parts of the drain time is left for the flush: the end follows within it, not behind it. */
+  private static final int DRAIN_PARTS = 4;
+
   private final OutboundLink link;
   private final LinkHost host;
   private final LinkSettings settings;
@@ -1010,7 +1013,7 @@ final class Initiation {
     t.closeRail = rail;
     t.closePath = path;
     t.closePosition = position;
-    t.drainDeadline = link.now() + settings.drainNanos();
+    t.drainDeadline = link.now() + settings.drainNanos() / DRAIN_PARTS * (DRAIN_PARTS - 1);
     deadlineAt(t.drainDeadline);
     if (t.waitsForCredit) {
       creditWaiters.remove(t);

@@ -11,7 +11,7 @@ package dev.hawser.engine.link;
  * @param leaseNanos how long a silent peer counts as alive
  * @param heartbeatNanos interval of signs of life
  * @param connectTimeoutNanos of one attempt to open a path
- * @param drainNanos how long a cancel waits for requests under way before it fences
+ * @param drainNanos within which a cancel ends: its last quarter is for the flush of what did not come through
  * @param reopenMinNanos first pause before a path is opened again; doubles up to the maximum
  * @param reopenMaxNanos longest pause
  * @param notificationCredits notifications that one peer may have undelivered here

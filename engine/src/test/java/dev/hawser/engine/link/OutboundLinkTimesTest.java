@@ -1,0 +1,282 @@
+/*
+ * Copyright The Hawser authors
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+package dev.hawser.engine.link;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.hawser.engine.Link;
+import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.TransferEnd;
+import dev.hawser.engine.bootstrap.OpenResult;
+import dev.hawser.engine.bootstrap.PathOpener;
+import dev.hawser.engine.bootstrap.Welcome;
+import dev.hawser.engine.spi.ConnectionEvents;
+import dev.hawser.engine.spi.DataRequest;
+import dev.hawser.engine.spi.PathFault;
+import dev.hawser.engine.spi.PathKey;
+import dev.hawser.engine.spi.Rail;
+import dev.hawser.engine.spi.Reachability;
+import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.IdleConnection;
+import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.memory.Access;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.BlockPairs;
+import dev.hawser.memory.Device;
+import dev.hawser.memory.Region;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+/** What a transfer says of its paths that is not through at its deadline, and when one that was cancelled has ended. */
+class OutboundLinkTimesTest {
+  private static final long MILLISECOND = 1_000_000;
+  private static final int MIB = 1 << 20;
+  private static final Duration DEADLINE = Duration.ofSeconds(1);
+
+  private final Host host = new Host();
+  private final OutboundLink link =
+      new OutboundLink(host, LinkSettings.defaults(), new RailShares(), "here", 3,
+          new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
+          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, MIB, 1, false), new byte[0],
+              List.of(route("left"), route("right")), 1)),
+          Map.of());
+  private long postedAt;
+
+  private static Reachability.Route route(String rail) {
+    return new Reachability.Route(new Rail("sim", rail, 0, 0), rail);
+  }
+
+  private void workFor(long milliseconds) {
+    for (int i = 0; i < milliseconds; i++) {
+      host.now += MILLISECOND;
+      link.doWork();
+    }
+  }
+
+  private TransferState post() {
+    RemoteRegion there =
+        new RemoteRegion(5, MIB, MIB, Device.HOST, Access.REMOTE_READ_WRITE, Map.of("sim", new byte[] {1}));
+    TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
+        new TransferPlan(BlockPairs.of(BlockList.of(MIB, MIB), BlockList.of(MIB, MIB)), new Region[0],
+            new RemoteRegion[] {there}));
+    transfer.timeout(DEADLINE).requestId("layer 7");
+    transfer.post();
+    postedAt = host.now;
+    return transfer;
+  }
+
+  /** It ends at its deadline, not before, by the test's clock. */
+  private String failureOf(TransferState transfer) {
+    workFor(DEADLINE.toMillis() - (host.now - postedAt) / MILLISECOND - 1);
+    assertThat(transfer.end()).as("before its deadline").isNull();
+    workFor(1 + LinkSettings.defaults().drainNanos() / MILLISECOND);
+    TransferEnd end = transfer.end();
+    if (!(end instanceof TransferEnd.Failed failed)) {
+      throw new AssertionError("it ended " + end);
+    }
+    assertThat(failed.cause()).isEqualTo(TransferEnd.Cause.DEADLINE_EXCEEDED);
+    assertThat(failed.notified()).isEqualTo(TransferEnd.Notified.NO);
+    assertThat(failed.message()).contains("layer 7");
+    return failed.message();
+  }
+
+  private void up() {
+    workFor(4);
+    assertThat(link.state()).isEqualTo(Link.State.UP);
+    assertThat(host.paths).containsOnlyKeys("left", "right");
+  }
+
+  private void breakBoth() {
+    host.unreachable = true;
+    host.path("left").breaks("left cable pulled");
+    host.path("right").breaks("right port down");
+    workFor(1);
+    assertThat(link.paths()).as("nothing is up any more").noneMatch(Link.PathReport::up);
+  }
+
+  @Test
+  void allPathsBreakUnderIt() {
+    up();
+    TransferState transfer = post();
+    workFor(1);
+    host.path("left").acknowledge(1);
+    breakBoth();
+
+    String message = failureOf(transfer);
+
+    assertThat(message).containsPattern("[1-9][0-9]* of 1048576 bytes were acknowledged at the deadline")
+        .contains("path 1 (sim:left → left): UNREACHABLE: no way by left",
+            "path 2 (sim:right → right): UNREACHABLE: no way by right");
+  }
+
+  @Test
+  void noPathIsUpWhenItIsPosted() {
+    up();
+    breakBoth();
+
+    String message = failureOf(post());
+
+    assertThat(message).contains("was not begun in time: no path to there is up",
+        "path 1 (sim:left → left): UNREACHABLE: no way by left",
+        "path 2 (sim:right → right): UNREACHABLE: no way by right");
+  }
+
+  /** One rail does what it should; on the other the peer's kernel answers, and nothing else. */
+  @Test
+  void thePeerStallsOnOneOfThem() {
+    up();
+    TransferState transfer = post();
+    workFor(1);
+    Path left = host.path("left");
+    Path right = host.path("right");
+    assertThat(right.bytes()).as("bytes under way on the path that will stall").isPositive();
+    long stuck = right.bytes();
+    while (left.bytes() > 0) {
+      left.acknowledge(1);
+      workFor(1);
+    }
+
+    String message = failureOf(transfer);
+
+    assertThat(message).contains("bytes were acknowledged at the deadline")
+        .containsPattern("path 2 \\(sim:right → right\\): peer stalled, " + stuck
+            + " bytes under way, nothing came for (9[0-9]{2}|10[0-9]{2}) ms")
+        .doesNotContain("path 1");
+  }
+
+  /** What is stuck is given its time, and the flush behind that is over within it, too. */
+  @Test
+  void aCancelHasEndedWithinTheDrainTime() {
+    up();
+    TransferState transfer = post();
+    workFor(1);
+    assertThat(host.path("left").bytes()).as("stuck").isPositive();
+    long drain = LinkSettings.defaults().drainNanos() / MILLISECOND;
+
+    transfer.cancel();
+    workFor(drain / 2);
+    assertThat(transfer.end()).as("what is under way may still arrive").isNull();
+    assertThat(link.paths()).as("no path is given up for it yet").allMatch(Link.PathReport::up);
+    workFor(drain / 2);
+
+    assertThat(transfer.end()).isEqualTo(new TransferEnd.Cancelled());
+  }
+
+  private static final class Path extends IdleConnection {
+    private final List<Long> posted = new ArrayList<>();
+    private final List<Long> lengths = new ArrayList<>();
+    private final List<PathFault> faults = new ArrayList<>();
+    private int due;
+    private long came;
+    private long signs;
+
+    Path(PathKey key) {
+      super(key);
+    }
+
+    long bytes() {
+      return lengths.stream().mapToLong(Long::longValue).sum();
+    }
+
+    void acknowledge(int chunks) {
+      due = chunks;
+    }
+
+    void breaks(String why) {
+      faults.add(new PathFault(PathFault.Kind.RESET, why));
+    }
+
+    @Override
+    public int segmentBudget() {
+      return 64;
+    }
+
+    @Override
+    public int maxSegments() {
+      return 64;
+    }
+
+    @Override
+    public boolean postData(long workId, DataRequest request) {
+      posted.add(workId);
+      lengths.add(request.length());
+      return true;
+    }
+
+    @Override
+    public boolean postMessage(long workId, ByteBuffer message) {
+      return true;
+    }
+
+    @Override
+    public int poll(ConnectionEvents events) {
+      int work = faults.size();
+      List<PathFault> come = List.copyOf(faults);
+      faults.clear();
+      for (; due > 0 && !posted.isEmpty(); due--) {
+        lengths.removeFirst();
+        came++;
+        work++;
+        events.completed(this, posted.removeFirst(), WorkStatus.SUCCESS, 0);
+      }
+      come.forEach(fault -> events.failed(this, fault));
+      return work;
+    }
+
+    @Override
+    public long progress() {
+      return came;
+    }
+
+    @Override
+    public long signsOfLife() {
+      return ++signs;
+    }
+  }
+
+  private static final class Host extends SoleOwner {
+    long now = 1;
+    boolean unreachable;
+    final Map<String, Path> paths = new TreeMap<>();
+
+    Path path(String rail) {
+      return Objects.requireNonNull(paths.get(rail), rail);
+    }
+
+    @Override
+    public long nanoTime() {
+      return now;
+    }
+
+    @Override
+    public long random(long bound) {
+      return 0;
+    }
+
+    @Override
+    public PathOpener opener() {
+      return (request, callback) -> {
+        String rail = request.rail().name();
+        if (unreachable) {
+          callback.accept(new OpenResult.Failed(new PathFault(PathFault.Kind.UNREACHABLE, "no way by " + rail)));
+          return;
+        }
+        Path path = new Path(request.hello().key());
+        paths.put(rail, path);
+        callback.accept(new OpenResult.Opened(path, new Welcome(7, 4, 3000, 1024, 0)));
+      };
+    }
+  }
+}
