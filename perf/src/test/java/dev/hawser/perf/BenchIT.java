@@ -14,6 +14,7 @@ import dev.hawser.metadata.MetadataService;
 import dev.hawser.perf.bench.NodeProcess;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -185,6 +186,35 @@ class BenchIT {
       assertThat(code).isEqualTo(1);
       assertThat(err.toString()).contains("'doomed' is gone");
     }
+  }
+
+  /** Its cell holds the error, the table goes on. */
+  @Test
+  void aPeerThatHangsIsGivenUp() throws Exception {
+    Path hanging = Files.writeString(folder.resolve("iperf3"), "#!/bin/sh\nexec /bin/sleep 600\n");
+    assertThat(hanging.toFile().setExecutable(true)).isTrue();
+    Path json = folder.resolve("compare.json");
+    ProcessBuilder builder =
+        new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+            Hawser.class.getName(), "bench", "--compare", "--pairs", "2", "--transport", "tcp", "--op", "write,read",
+            "--sizes", "64K", "--warmup", "0s", "--duration", "100ms", "--json", json.toString())
+            .redirectErrorStream(true);
+    builder.environment().put("PATH", folder.toString()); // no other peer is found there
+    Process process = builder.start();
+    String said;
+    try {
+      said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+      assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+
+    assertThat(process.exitValue()).as(said).isEqualTo(1);
+    assertThat(said).contains("peer iperf3, tcp write 64K: iperf3 has not ended after 30 s",
+        "peer iperf3, tcp read 64K: iperf3 has not ended after 30 s");
+    assertThat(new ObjectMapper().readTree(json.toFile()).get("rows").findValuesAsText("op"))
+        .containsExactlyInAnyOrder("write", "read");
   }
 
   @Test

@@ -18,7 +18,6 @@ final class Iperf3 implements Peer {
   private static final long SMALLEST = 64 << 10;
   private static final long LARGEST_WRITE = 1 << 20;
   private static final Duration START = Duration.ofSeconds(10);
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   @Override
   public String name() {
@@ -50,7 +49,7 @@ final class Iperf3 implements Peer {
     }
     try (Programs.Running server =
         Programs.start(Map.of(), List.of(program, "-s", "-1", "-B", "127.0.0.1", "-p", port))) {
-      String out = Retry.untilServed(server, START, () -> measured(client, DEADLINE.plus(request.time())));
+      String out = Retry.untilServed(server, START, () -> measured(client, Programs.patience(request.time())));
       return JsonLine.number(PROGRAM, out, FIGURE) / 8e9;
     }
   }

@@ -5,7 +5,6 @@
 
 package dev.hawser.perf.peers;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -13,7 +12,6 @@ import java.util.Optional;
 /** One thread that copies between two mapped buffers: {@code perf/peers/memcpy.c}. */
 final class MemcpyPeer implements Peer {
   private static final long SMALLEST = 64;
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   @Override
   public String name() {
@@ -35,7 +33,7 @@ final class MemcpyPeer implements Peer {
   public double measure(PeerRequest request) {
     String out = Programs.run(List.of(CPrograms.get("memcpy").toString(), Long.toString(request.requestBytes()),
         Long.toString(request.blockBytes()), Long.toString(request.windowBytes()),
-        String.format(Locale.ROOT, "%.3f", request.seconds())), DEADLINE.plus(request.time()));
+        String.format(Locale.ROOT, "%.3f", request.seconds())), Programs.patience(request.time()));
     return JsonLine.number(name(), out, "/gbytes_per_s");
   }
 }

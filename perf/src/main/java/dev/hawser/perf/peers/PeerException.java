@@ -6,7 +6,7 @@
 package dev.hawser.perf.peers;
 
 /** A peer could not be run, or printed what was not expected; the message has its own words. */
-public final class PeerException extends RuntimeException {
+public sealed class PeerException extends RuntimeException permits PeerHangsException {
   private static final long serialVersionUID = 1;
 
   PeerException(String message) {

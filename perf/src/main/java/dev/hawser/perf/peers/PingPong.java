@@ -5,7 +5,6 @@
 
 package dev.hawser.perf.peers;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -13,7 +12,6 @@ import java.util.Optional;
 /** The round trip of a blocking ping-pong over one socket: {@code perf/peers/pingpong.c}. */
 final class PingPong implements Peer {
   private static final long LARGEST = 4096;
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   @Override
   public String name() {
@@ -34,7 +32,7 @@ final class PingPong implements Peer {
   @Override
   public double measure(PeerRequest request) {
     String out = Programs.run(List.of(CPrograms.get("pingpong").toString(), Long.toString(request.requestBytes()),
-        String.format(Locale.ROOT, "%.3f", request.seconds())), DEADLINE.plus(request.time()));
+        String.format(Locale.ROOT, "%.3f", request.seconds())), Programs.patience(request.time()));
     return JsonLine.number(name(), out, "/latency_us/p50");
   }
 }

@@ -5,14 +5,12 @@
 
 package dev.hawser.perf.peers;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
 /** The kernel's copy between two processes: {@code perf/peers/process_vm.c}. */
 final class ProcessVm implements Peer {
   private static final long SMALLEST = 64;
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final long CALIBRATION = 20;
 
   @Override
@@ -41,7 +39,7 @@ final class ProcessVm implements Peer {
   private double run(PeerRequest request, long iterations) {
     String out = Programs.run(List.of(CPrograms.get("process_vm").toString(), request.read() ? "read" : "write",
         Long.toString(request.requestBytes()), Long.toString(request.blockBytes()), Long.toString(iterations),
-        Long.toString(request.windowBytes())), DEADLINE.plus(request.time()));
+        Long.toString(request.windowBytes())), Programs.patience(request.time()));
     return JsonLine.number(name(), out, "/gbytes_per_s");
   }
 }

@@ -24,7 +24,15 @@ import java.util.concurrent.TimeoutException;
 
 /** Finds and runs programs. */
 final class Programs {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final int SLOWER = 4;
+
   private Programs() {}
+
+  /** Long enough for whoever measures for this time, also where much else is done; whoever takes longer hangs. */
+  static Duration patience(Duration time) {
+    return PATIENCE.plus(time.multipliedBy(SLOWER));
+  }
 
   /** The program of this name in a folder of {@code PATH}. */
   static Optional<Path> find(String name) {
@@ -79,7 +87,8 @@ final class Programs {
     String output(Duration deadline) {
       try {
         if (!process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
-          throw new PeerException(name + " has not ended after " + deadline.toSeconds() + " s");
+          throw new PeerHangsException(
+              name + " has not ended after " + deadline.toSeconds() + " s; it was killed, run it by hand to see why");
         }
         String text = out.get(deadline.toMillis(), TimeUnit.MILLISECONDS);
         if (process.exitValue() != 0) {

@@ -26,6 +26,8 @@ final class Retry {
       // The server says nowhere that it listens: to connect is the way to know.
       try {
         return client.get();
+      } catch (PeerHangsException e) {
+        throw e;
       } catch (PeerException e) {
         if (!server.isAlive() || deadline - System.nanoTime() <= 0) {
           throw e;

@@ -5,7 +5,6 @@
 
 package dev.hawser.perf.peers;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -19,7 +18,6 @@ final class TcpStream implements Peer {
   private static final long MOST_BLOCKS = 1024;
   private static final int FIELDS = 5;
   private static final int GBYTES_PER_S = 3;
-  private static final Duration DEADLINE = Duration.ofSeconds(60);
 
   @Override
   public String name() {
@@ -43,7 +41,7 @@ final class TcpStream implements Peer {
     long memory = Math.max(request.windowBytes(), 2 * request.requestBytes());
     String out = Programs.run(List.of(CPrograms.get("tcp_stream").toString(), Long.toString(request.requestBytes()),
         Long.toString(memory), String.format(Locale.ROOT, "%.3f", request.seconds()),
-        Long.toString(request.isPlain() ? 0 : request.blockBytes())), DEADLINE.plus(request.time()));
+        Long.toString(request.isPlain() ? 0 : request.blockBytes())), Programs.patience(request.time()));
     return parse(out);
   }
 

@@ -20,7 +20,6 @@ final class UcxPerftest implements Peer {
   private static final int OVERALL_BANDWIDTH = 5;
   private static final int FIELDS = 8;
   private static final Duration START = Duration.ofSeconds(10);
-  private static final Duration DEADLINE = Duration.ofMinutes(2);
 
   @Override
   public String name() {
@@ -60,7 +59,7 @@ final class UcxPerftest implements Peer {
     try (Programs.Running server = Programs.start(environment, List.of(program, "-p", port))) {
       return parse(Retry.untilServed(server, START, () -> {
         try (Programs.Running running = Programs.start(environment, client)) {
-          return running.output(DEADLINE);
+          return running.output(Programs.patience(request.time()));
         }
       }), latency);
     }

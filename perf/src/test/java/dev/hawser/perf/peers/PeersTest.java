@@ -10,9 +10,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -132,6 +134,27 @@ class PeersTest {
       assertThatThrownBy(() -> TcpStream.parse(out)).isInstanceOf(PeerException.class)
           .hasMessageContaining("no figure");
     }
+  }
+
+  /** It is killed, and not tried again, though its server still runs. */
+  @Test
+  void whoHangsIsGivenUpOnce() {
+    AtomicInteger tries = new AtomicInteger();
+    List<ProcessHandle> started = new ArrayList<>();
+    try (Programs.Running server = Programs.start(Map.of(), List.of("sleep", "600"))) {
+      assertThatThrownBy(() -> Retry.untilServed(server, Duration.ofMinutes(1), () -> {
+        tries.incrementAndGet();
+        try (Programs.Running client = Programs.start(Map.of(), List.of("sleep", "601"))) {
+          ProcessHandle.current().children()
+              .filter(child -> child.info().commandLine().orElse("").endsWith("sleep 601"))
+              .forEach(started::add);
+          return client.output(SHORT);
+        }
+      })).isInstanceOf(PeerHangsException.class).hasMessageContaining("sleep has not ended");
+    }
+    assertThat(tries).hasValue(1);
+    assertThat(started).hasSize(1)
+        .allSatisfy(child -> assertThat(child.onExit()).succeedsWithin(SHORT.multipliedBy(100)));
   }
 
   @Test
