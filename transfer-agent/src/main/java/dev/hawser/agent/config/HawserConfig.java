@@ -33,7 +33,7 @@ import java.util.Map;
  * @param linkLease how long a silent peer counts as alive
  * @param heartbeat interval of signs of life
  * @param connectTimeout how long one attempt to open a path may take
- * @param drainTime how long a cancel waits for requests under way before it fences
+ * @param drainTime within which a cancel ends: its last quarter is for the flush of what did not come through
  * @param notificationCredits notifications that one peer may have undelivered here
  * @param transferTimeout deadline of a transfer that sets none itself
  * @param telemetry a file to which what flows is appended; empty: none

@@ -202,7 +202,10 @@ final class Resolver {
     return path;
   }
 
-  /** A place that nothing can be written to is a mistake of the one who named it, and not worth a warning in each process. */
+  /**
+   * A place that nothing can be written to is a mistake of the one who named it, and not worth a warning in each process.
+   * A disk that has become read-only is none: whoever starts then does without, and is warned by the log itself.
+   */
   private String telemetry() {
     HawserConfig.Entry entry = entry(Setting.TELEMETRY);
     if (entry.value().isEmpty()) {
@@ -217,12 +220,20 @@ final class Resolver {
       cure = "make the folder " + folder + " first";
     } else if (!Files.isDirectory(folder)) {
       cure = folder + " is no folder; name a file in one";
-    } else if (!Files.isWritable(Files.exists(file) ? file : folder)) {
+    } else if (!Files.isWritable(Files.exists(file) ? file : folder) && !isOnReadOnlyDisk(folder)) {
       cure = "it cannot be written to; allow that, or name another file";
     } else {
       return entry.value();
     }
     throw Values.wrong(Setting.TELEMETRY, entry.origin(), entry.value(), cure);
+  }
+
+  private static boolean isOnReadOnlyDisk(Path folder) {
+    try {
+      return Files.getFileStore(folder).isReadOnly();
+    } catch (IOException e) {
+      return false; // not to be found out: the cure for what cannot be written to holds
+    }
   }
 
   private static Path pathOf(HawserConfig.Entry entry) {

@@ -62,7 +62,7 @@ public enum Setting {
       "how long one attempt to open a path may take"),
   /** A duration, at most 10 s. */
   DRAIN_TIME("drain-time", Kind.DURATION, "20ms",
-      "how long a cancel waits for requests under way before it fences"),
+      "within which a cancel ends: its last quarter is for the flush of what did not come through"),
   /** A number. */
   NOTIFICATION_CREDITS("notification-credits", Kind.INTEGER, "1024",
       "notifications that one peer may have undelivered here"),
