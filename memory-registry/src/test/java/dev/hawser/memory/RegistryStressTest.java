@@ -32,6 +32,8 @@ class RegistryStressTest {
     MemorySegment memory = arena.allocate(1 << 20);
     MemoryRegistry registry = MemoryRegistry.create();
     int index = registry.addBinder(steady);
+    // There from first to last, so that every visitor finds something to bind, whoever gets the processor.
+    Region resident = registry.register(memory.asSlice(0, 4096), Access.LOCAL);
     try (ExecutorService executor = Executors.newFixedThreadPool(THREADS + 1)) {
       List<Future<?>> tasks = new ArrayList<>();
       for (int thread = 0; thread < THREADS; thread++) {
@@ -50,6 +52,7 @@ class RegistryStressTest {
         task.get();
       }
     }
+    resident.close(Duration.ZERO);
     registry.close(Duration.ZERO);
     arena.close();
 
