@@ -147,6 +147,13 @@ public final class FakeVerbs implements AutoCloseable {
     }
   }
 
+  /** Ends what {@link #refuse} began, however many calls are left of it. */
+  public void allow(String function) {
+    synchronized (fabric) {
+      refusals.remove(function);
+    }
+  }
+
   /** Lets calls of a function wait before they do anything, as those of a busy driver do, until {@link #release}. */
   public void hold(String function) {
     if (!symbols.containsKey(function)) {
