@@ -564,6 +564,191 @@ print("fine", time.monotonic() - began >= 5)
     assert (result.returncode, result.stdout) == (0, "fine True\n"), result.stderr
 
 
+def test_many_threads_connect_at_once(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import threading, hawser
+agent = hawser.Agent("a")
+at_once, failures = threading.Barrier(300), []
+def work():
+    try:
+        at_once.wait()
+        assert agent.describe()["name"] == "a"
+    except BaseException as e:
+        failures.append(e)
+threads = [threading.Thread(target=work) for _ in range(300)]
+[t.start() for t in threads]; [t.join(80) for t in threads]
+assert not failures, failures[:3]
+print("fine")
+"""
+    result = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
+    assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr
+
+
+def test_waits_while_a_sidecar_lets_nobody_in(tmp_path: Path) -> None:
+    """Where more wait than may: Linux lets nobody wait then who has a time limit."""
+    import socket
+
+    from hawser import _client
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen(0)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as first:
+            first.connect(str(tmp_path / "s"))
+            began = time.monotonic()
+            table = _client.SidecarTable.__new__(_client.SidecarTable)
+            table.path, table._session, table._open = str(tmp_path / "s"), b"0" * 16, set()  # type: ignore[assignment]
+            with pytest.raises(hawser.NotAnswering, match="does not answer for 0.5 s, but has not ended"):
+                table._connect(0.5)
+            assert 0.5 <= time.monotonic() - began < 5
+
+
+STOPPED = """
+import os, signal, sys, threading, time
+import hawser
+target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
+pool, sink = target.allocate(1 << 16, "kv"), initiator.allocate(1 << 16)
+peer = initiator.add_peer(target.metadata())
+blocks, theirs = sink.blocks(4096), peer.region("kv").blocks(4096)
+initiator.read(blocks, peer, theirs, notification=b"first").wait(20)
+assert target.next_notification(10).payload == b"first"
+done = initiator.read(blocks, peer, theirs)
+expected = target.expect(7, 1)
+
+def unanswered(call, seconds):
+    began = time.monotonic()
+    try:
+        call()
+    except hawser.WaitTimeout as e:
+        assert isinstance(e, hawser.NotAnswering) and "does not answer for" in str(e) and "stopped" in str(e), e
+    else:
+        raise AssertionError("it is answered")
+    assert seconds <= time.monotonic() - began <= seconds + 1.5, (seconds, time.monotonic() - began)
+
+def stop():
+    os.kill(SIDECAR, signal.SIGSTOP)
+    for task in os.listdir("/proc/SIDECAR/task"):  # each of its threads stops when it next looks
+        while open(f"/proc/SIDECAR/task/{task}/stat").read().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
+
+stop()
+try:
+    for seconds in (0.0, 1.0):
+        unanswered(lambda: target.next_notification(timeout=seconds), seconds)
+    unanswered(lambda: done.wait(2), 2)
+    unanswered(lambda: expected.wait(0.5), 0.5)
+    unanswered(lambda: hawser.PollSet(initiator, [done]).wait(0.5), 0.5)
+    unanswered(lambda: peer.wait_connected(0.5), 0.5)
+    fresh = []
+    thread = threading.Thread(target=lambda: (unanswered(lambda: done.wait(0.5), 0.5), fresh.append(1)))
+    thread.start(); thread.join(20)
+    assert fresh, "a thread without a connection"
+finally:
+    os.kill(SIDECAR, signal.SIGCONT)
+
+assert target.describe()["name"] == "target" and initiator.describe()["name"] == "initiator"
+done.wait(20)
+try:
+    expected.wait(0.2)
+except hawser.NotAnswering:
+    raise
+except hawser.WaitTimeout as e:
+    assert "after 0.2 s" in str(e), e
+# What comes to those who had given up is not lost, and nothing comes twice.
+for round in range(20):
+    stop()
+    unanswered(lambda: target.next_notification(0.1), 0.1) if round % 5 == 0 else None
+    os.kill(SIDECAR, signal.SIGCONT)
+    initiator.read(blocks, peer, theirs, notification=b"%d" % round, counter=None).wait(20)
+    assert target.next_notification(10).payload == b"%d" % round
+assert target.next_notification(0.3) is None
+sink.close(); pool.close()
+print("fine")
+"""
+
+
+def test_a_stopped_sidecar_does_not_answer_and_has_not_ended(
+    program: Program, sidecar: tuple[str, subprocess.Popen]
+) -> None:
+    path, process = sidecar
+    try:
+        result = program(STOPPED.replace("SIDECAR", str(process.pid)), HAWSER_PYTHON_SIDECAR=path)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
+
+
+def test_a_child_does_not_keep_what_its_dead_parent_had(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    source = """
+import os, signal, threading, time, hawser
+agent = hawser.Agent("parent")
+thread = threading.Thread(target=agent.describe); thread.start(); thread.join()
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+print(agent.describe()["addresses"][0], child, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    import socket
+
+    file = Path(sidecar[0]).parent / "parent.py"
+    file.write_text(source)
+    env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1]), "HAWSER_PYTHON_SIDECAR": sidecar[0]}
+    parent = subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE, text=True, env=env)
+    assert parent.stdout is not None
+    address, child = parent.stdout.readline().split()
+    try:
+        assert parent.wait(30) == -9
+        host, _, port = address.rpartition(":")
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection((host, int(port)), timeout=5).close()
+            except ConnectionRefusedError:
+                break
+            assert time.monotonic() < deadline, "the agent of a killed worker is still there"
+            time.sleep(0.02)
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+        parent.stdout.close()
+
+
+def test_waits_for_files_while_too_many_are_open(tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "s")
+    process = start(kind, path)
+    try:
+        import resource
+        import socket
+
+        in_use = len(os.listdir(f"/proc/{process.pid}/fd"))
+        before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (in_use + 4, before[1]))
+        connections = []
+        for _ in range(12):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.connect(path)
+            connections.append(connection)
+        deadline = time.monotonic() + 20
+        while len(os.listdir(f"/proc/{process.pid}/fd")) < in_use + 4:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(0.5)  # it tries again and again, and says so once
+        assert process.poll() is None
+        for connection in connections:
+            connection.close()
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+        env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1]), "HAWSER_PYTHON_SIDECAR": path}
+        source = "import hawser; print(hawser.Agent('a').describe()['name'])"
+        worker = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, env=env, timeout=60, check=False)
+        assert (worker.returncode, worker.stdout) == (0, "a\n"), worker.stderr
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+        assert said.count("workers have to wait") == 1, said
+    finally:
+        stop(process)
+
+
 def test_calls_that_are_interrupted_or_nested_get_their_own_answers(
     sidecar: tuple[str, subprocess.Popen], program: Program
 ) -> None:

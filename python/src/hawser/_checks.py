@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import re
+import threading
 import time
-from typing import Any, Callable, Iterable, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar
 
 from . import errors
 
@@ -22,7 +24,10 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 MOST_ADDRESS = (1 << 64) - 1
 SLICE = 0.1
 """Waits are cut into slices of this many seconds, so that Ctrl-C is heard."""
-_FOREVER = 86_400.0
+FOREVER = 86_400.0
+ANSWER = 1.0
+"""How long a sidecar's answer to a wait may take beyond the time of that wait."""
+_told = threading.local()
 _TIME_TOLD = re.compile(r"(?<=after )(PT[0-9.HMS]+|\d+ ms)|(?<=within )PT[0-9.HMS]+|\d+ ms(?= after)")
 
 
@@ -105,7 +110,34 @@ def nanos(timeout: float) -> int:
 
 def deadline(timeout: float) -> float:
     """When such a time is over, by time.monotonic()."""
-    return time.monotonic() + min(seconds(timeout), _FOREVER)
+    return time.monotonic() + min(seconds(timeout), FOREVER)
+
+
+@contextlib.contextmanager
+def until(end: float) -> Iterator[None]:
+    """What this thread asks a sidecar within is answered soon after a deadline, or not at all."""
+    before = getattr(_told, "end", None)
+    _told.end = end if before is None else min(end, before)
+    try:
+        yield
+    finally:
+        _told.end = before
+
+
+def told_until() -> Optional[float]:
+    """The deadline of this thread's present :func:`until`."""
+    return getattr(_told, "end", None)
+
+
+def answered(ask: Callable[[], _R], patience: float = 30.0) -> _R:
+    """What a sidecar answers to what takes no time, for which it has more time than a caller may have given."""
+    end = deadline(patience)
+    while True:
+        try:
+            return ask()
+        except errors.NotAnswering:
+            if time.monotonic() >= end:
+                raise
 
 
 def in_slices(
@@ -129,6 +161,9 @@ def in_slices(
         part = max(0.0, min(left, slice_seconds))
         try:
             return wait(nanos(part))
+        except errors.NotAnswering:
+            if time.monotonic() >= end:
+                raise
         except tuple(over) as e:
             if time.monotonic() - began < part:
                 raise

@@ -12,12 +12,38 @@ import select
 import socket
 import sys
 import threading
+import time
 import uuid
+import weakref
 from typing import Any, Callable, Optional
 
-from . import _abi, _pages, _remote, errors
+from . import _abi, _checks, _pages, _remote, errors
 
 _PATIENCE = 30.0
+_MOST_PATH_BYTES = 107
+_MOST_LATE = 64
+"""So many answers that were not waited for to the end are still taken."""
+
+# Functions that wait, and which of their arguments has for how long.
+_TIMES = {
+    "agent_await_published": 1,
+    "region_close": 1,
+    "peer_get": 2,
+    "peer_await_connected": 1,
+    "transfer_wait": 1,
+    "notification_next": 1,
+    "expectation_wait": 1,
+    "grant_revoke": 1,
+}
+# Their answers that say no more than that the time was over: of their results, and of their errors.
+_NOTHING = {"agent_await_published", "notification_next"}
+_OVER = (errors.WaitTimeout, errors.UnknownPeer, errors.LinkError, errors.Busy, errors.GrantError)
+# What is done once cannot be asked for again.
+_ONCE = {"notification_next", "region_close"}
+
+
+class _Silent(Exception):
+    """Nothing has come in time."""
 
 
 def path_of(address: str) -> str:
@@ -42,8 +68,14 @@ class SidecarTable:
         self._sharing = threading.Lock()
         self._shared: dict[int, int] = {}  # by the start of a mapping: regions in it
         self._lent: dict[int, tuple[int, int]] = {}  # by a region's handle: its agent, and the start of its mapping
+        self._lating = threading.RLock()  # a handler of signals may ask, too
+        self._late: list[tuple[tuple, socket.socket, int]] = []  # what was asked, where its answer is still to come
+        self._open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
         self._rooting = threading.Lock()
-        self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
+        try:
+            self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
+        except errors.NotAnswering as e:
+            raise errors.RuntimeUnavailable(str(e)) from None
         self._incarnation = 0  # of the sidecar: a root that is gone is that of one that has ended
         for name in _remote.SPECS:
             setattr(self, name, self._function(name))
@@ -53,18 +85,43 @@ class SidecarTable:
         setattr(self, "region_keep", self._keep)
         setattr(self, "region_register", self._register(getattr(self, "region_register")))
         setattr(self, "agent_close", self._close_agent(getattr(self, "agent_close")))
+        # What a child has of them would keep alive, in the sidecar, what is ours, when we have ended.
+        os.register_at_fork(after_in_child=self._hang_up_in_child)
 
-    def _connect(self) -> socket.socket:
+    def _hang_up_in_child(self) -> None:
+        for connection in list(self._open):
+            connection.close()
+
+    def _connect(self, patience: Optional[float] = None) -> socket.socket:
+        if not 0 < len(os.fsencode(self.path)) <= _MOST_PATH_BYTES:
+            raise errors.RuntimeUnavailable(
+                f"sidecar: the path {self.path!r} has {len(os.fsencode(self.path))} bytes, and that of a socket has 1 to"
+                f" {_MOST_PATH_BYTES} bytes: name it as hawser agent --socket does"
+            )
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(_PATIENCE)
+        self._open.add(connection)
+        began = time.monotonic()
+        patience = _PATIENCE if patience is None else patience
+        connection.settimeout(max(0.001, patience))
         try:
-            connection.connect(self.path)
+            while True:
+                try:
+                    connection.connect(self.path)
+                    break
+                except BlockingIOError:  # so many are connecting: Linux lets nobody wait there who has a time limit
+                    if time.monotonic() - began > patience:
+                        raise socket.timeout("others are waiting there") from None
+                    time.sleep(0.01)
+            connection.settimeout(max(0.001, patience - (time.monotonic() - began)))
             hello = _remote.Writer()
             hello.number(_remote.VERSION)
             hello.content(self._session)
             _remote.send(connection, _remote.HELLO, hello.bytes())
             answer = _remote.Reader(_remote.receive(connection)[1])
             version, self.version = answer.number(), (answer.content() or b"").decode()
+        except socket.timeout:
+            connection.close()
+            raise self._silent(patience, "nothing was asked yet") from None
         except OSError as e:
             connection.close()
             raise errors.RuntimeUnavailable(
@@ -76,9 +133,10 @@ class SidecarTable:
             raise errors.RuntimeUnavailable(
                 f"the sidecar at {self.path} speaks version {version}, this package {_remote.VERSION}: use one build"
             )
+        connection.settimeout(_PATIENCE)
         return connection
 
-    def _connection(self) -> socket.socket:
+    def _connection(self, patience: float) -> socket.socket:
         if os.getpid() != self._pid:
             raise errors.RuntimeUnavailable(
                 f"process {os.getpid()} is a fork of {self._pid}, whose agents are in the sidecar: start the child with the"
@@ -93,7 +151,7 @@ class SidecarTable:
                 return connection
             connection.close()
         self._renew_root()
-        return self._connect()
+        return self._connect(patience)
 
     def _has_ended(self) -> bool:
         """Whether the sidecar that has what is ours has ended; it never says anything there by itself."""
@@ -120,12 +178,54 @@ class SidecarTable:
             " new agents"
         )
 
-    def _exchange(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> tuple[_remote.Reader, list[int]]:
-        connection = self._connection()
-        incarnation = self._incarnation
+    def _silent(self, seconds: float, what: str) -> errors.NotAnswering:
+        return errors.NotAnswering(
+            f"the sidecar at {self.path} does not answer for {seconds:.3g} s, but has not ended; {what}. Is it stopped, or its"
+            " machine overloaded? Ask again, or start it again"
+        )
+
+    def _exchange(
+        self, number: int, body: bytes, descriptors: tuple[int, ...] = (), timed: Optional[tuple[tuple, float]] = None
+    ) -> tuple[_remote.Reader, list[int], bool]:
+        """Asks, and waits for the answer.
+
+        Args:
+            number: of the function.
+            body: its arguments.
+            descriptors: that go along.
+            timed: for one that waits: what is asked, and at most how many seconds the answer may take.
+
+        Returns:
+            The answer, the descriptors that came along, and whether it is that to the same question of a call before.
+        """
+        end = _checks.told_until()
+        if timed is not None:
+            patience = timed[1]
+        else:
+            patience = _PATIENCE if end is None else min(_PATIENCE, max(0.0, end - time.monotonic()) + _checks.ANSWER)
+        began = time.monotonic()
+        late = None if timed is None else self._take_late(timed[0])
+        if late is not None:
+            connection, incarnation = late
+        else:
+            connection = self._connection(patience)
+            incarnation = self._incarnation
         try:
-            _remote.send(connection, number, body, descriptors)
+            if late is None:
+                _remote.send(connection, number, body, descriptors)
+            poll = select.poll()
+            poll.register(connection, select.POLLIN)
+            if not poll.poll(max(0.0, patience - (time.monotonic() - began)) * 1000):
+                raise _Silent
             _, answer, came = _remote.receive(connection)
+        except _Silent:
+            # Nothing of the answer has been read: it may still be taken by who asks the same again.
+            if timed is None or not self._keep_late(timed[0], connection, incarnation):
+                connection.close()
+            raise self._silent(time.monotonic() - began, "what was asked may still be done") from None
+        except socket.timeout:
+            connection.close()
+            raise self._silent(_PATIENCE, "what was asked may still be done") from None
         except OSError as e:
             connection.close()
             raise self._gone(str(e)) from e
@@ -137,17 +237,41 @@ class SidecarTable:
             self._local.connection = (connection, incarnation)
         else:
             connection.close()
-        return _remote.Reader(answer), came
+        return _remote.Reader(answer), came, late is not None
+
+    def _take_late(self, asked: tuple) -> Optional[tuple[socket.socket, int]]:
+        with self._lating:
+            for place, (question, connection, incarnation) in enumerate(self._late):
+                if question == asked:
+                    del self._late[place]
+                    return connection, incarnation
+        return None
+
+    def _keep_late(self, asked: tuple, connection: socket.socket, incarnation: int) -> bool:
+        with self._lating:
+            kept = asked[0] in _ONCE or len(self._late) < _MOST_LATE
+            if kept:
+                self._late.append((asked, connection, incarnation))
+            return kept
 
     def _function(self, name: str) -> Callable[..., int]:
         spec, number = _remote.SPECS[name], _remote.NUMBERS[name]
+
+        timed = _TIMES.get(name)
 
         def call(*arguments: Any) -> int:
             descriptors: tuple[int, ...] = ()
             if name == "agent_signal_to" and arguments[1] >= 0:
                 descriptors = (arguments[1],)
-            answer, _ = self._exchange(number, _packed(spec, arguments), descriptors)
-            result = answer.number()
+            question = None
+            if timed is not None:
+                asked = (name, *(argument for place, argument in enumerate(arguments[:2]) if place != timed))
+                question = (asked, min(arguments[timed] / 1e9, _checks.FOREVER) + _checks.ANSWER)
+            while True:
+                answer, _, late = self._exchange(number, _packed(spec, arguments), descriptors, question)
+                result = answer.number()
+                if not late or not _says_nothing(name, result):
+                    break  # what had only to say that another time was over is asked again
             if result < 0:
                 message, cause = (answer.content() or b"").decode("utf-8", "replace"), answer.number()
                 error = errors.of_code(result, message, cause)
@@ -179,7 +303,7 @@ class SidecarTable:
     def _map(self, handle: int) -> None:
         wanted = _remote.Writer()
         wanted.number(handle)
-        answer, came = self._exchange(_remote.MAPPING, wanted.bytes())
+        answer, came, _ = self._exchange(_remote.MAPPING, wanted.bytes())
         try:
             address, length, offset = answer.number(), answer.number(), answer.number()
             if length == 0 or len(came) != 1:
@@ -247,7 +371,7 @@ class SidecarTable:
                 self._told(_remote.UNSHARE, told.bytes())
 
     def _told(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> None:
-        answer, _ = self._exchange(number, body, descriptors)
+        answer, _, _ = self._exchange(number, body, descriptors)
         if answer.number() != 0:
             raise errors.MemoryUnavailable((answer.content() or b"").decode("utf-8", "replace"))
 
@@ -294,6 +418,10 @@ class SidecarTable:
     def close(self) -> None:
         """Hangs up: the sidecar closes what is ours."""
         self._root.close()
+
+
+def _says_nothing(name: str, result: int) -> bool:
+    return result == 0 and name in _NOTHING or errors._BY_CODE.get(result) in _OVER
 
 
 def _packed(spec: str, arguments: tuple) -> bytes:
@@ -377,4 +505,6 @@ class SidecarRuntime:
                 agent.close()
             except errors.HawserError as e:
                 print(f"hawser: closing {agent!r} at exit: {e}", file=sys.stderr)
+                if isinstance(e, errors.NotAnswering):
+                    break  # to hang up closes them, as soon as it goes on
         self.table.close()

@@ -546,16 +546,21 @@ class PollSet:
             WaitTimeout: if some have not within the time; those that have ended have left the set.
         """
         deadline = _checks.deadline(timeout)
-        ended = self.poll()
+        with _checks.until(deadline):
+            ended = self.poll()
         while self._transfers:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise errors.WaitTimeout(f"{len(self._transfers)} transfers have not ended after {timeout:g} s")
             try:
                 self._agent._functions().transfer_wait(self._transfers[0]._handle, _checks.nanos(min(left, _checks.SLICE)))
+            except errors.NotAnswering:
+                if time.monotonic() >= deadline:
+                    raise
             except errors.WaitTimeout:
                 pass
-            ended += self.poll()
+            with _checks.until(deadline):
+                ended += self.poll()
         return ended
 
 
@@ -602,7 +607,9 @@ class Expectation:
 
     def _conclude(self) -> None:
         try:
-            self.wait(0)
+            _checks.answered(lambda: self.wait(0))
+        except errors.NotAnswering:
+            raise
         except errors.WaitTimeout:
             # Told though nothing came: the agent is about to be closed.
             raise errors.AgentClosed(
@@ -909,8 +916,13 @@ class Agent:
         deadline = _checks.deadline(timeout)
         while True:
             left = deadline - time.monotonic()
-            if self._functions().agent_await_published(self._handle, _checks.nanos(min(left, _checks.SLICE))):
-                return True
+            try:
+                if self._functions().agent_await_published(self._handle, _checks.nanos(min(left, _checks.SLICE))):
+                    return True
+            except errors.NotAnswering:
+                if time.monotonic() >= deadline:
+                    raise
+                continue
             if left <= _checks.SLICE:
                 return False
 
@@ -1068,7 +1080,11 @@ class Agent:
     # ------------------------------------------------------------------------------------------- as a target
 
     def next_notification(self, timeout: float = 0.0) -> Optional[Notification]:
-        """The next notification, waiting for it for some seconds; None if there is none."""
+        """The next notification, waiting for it for some seconds; None if there is none.
+
+        Raises:
+            NotAnswering: if a sidecar does not say in time; a notification that it had for this call comes with the next one.
+        """
         deadline = _checks.deadline(timeout)
         # One for each thread: others get notifications while this one is within the call.
         info = getattr(self._local, "notification", None)
@@ -1076,7 +1092,15 @@ class Agent:
             info = self._local.notification = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo))
         while True:
             left = deadline - time.monotonic()
-            if self._functions().notification_next(self._handle, _checks.nanos(max(0.0, min(left, _checks.SLICE))), c.byref(info)):
+            try:
+                found = self._functions().notification_next(
+                    self._handle, _checks.nanos(max(0.0, min(left, _checks.SLICE))), c.byref(info)
+                )
+            except errors.NotAnswering:
+                if time.monotonic() >= deadline:
+                    raise
+                continue
+            if found:
                 request_id = info.request_id.decode() if info.request_id_bytes else None
                 return Notification(
                     info.peer.decode(),

@@ -50,6 +50,10 @@ class WaitTimeout(HawserError, TimeoutError):
     """The wait is over; what was waited for goes on."""
 
 
+class NotAnswering(WaitTimeout):
+    """The sidecar is there, but does not answer: it is stopped, or its machine is overloaded. What is its goes on with it."""
+
+
 class GrantError(HawserError):
     """A grant is damaged, revoked, or for something else."""
 

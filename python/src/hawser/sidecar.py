@@ -16,6 +16,8 @@ their worker has gone.
 from __future__ import annotations
 
 import ctypes as c
+import errno
+import mmap
 import os
 import signal
 import socket
@@ -23,12 +25,14 @@ import stat
 import struct
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, Optional
 
 from . import _abi, _client, _pages, _remote, _runtime, errors
 
 _UCRED = struct.Struct("3i")
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ECONNABORTED)
 
 
 def use(path: str) -> None:
@@ -53,6 +57,7 @@ class Session:
         self.agents: set[int] = set()
         self.descriptors: dict[int, int] = {}
         self.shared: dict[int, int] = {}  # mapped here for it: start and length
+        self.registered: dict[int, tuple[int, int, int]] = {}  # by region: its agent, address and length
 
 
 class Server:
@@ -69,6 +74,8 @@ class Server:
         self._lock = threading.Lock()
         self._sessions: dict[bytes, Session] = {}
         self._path = path
+        self._ended = threading.Event()
+        self._told = float("-inf")
         self._socket = _listening(path)
 
     def serve(self) -> None:
@@ -76,12 +83,35 @@ class Server:
         while True:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._attend, args=(connection,), name="hawser-sidecar", daemon=True).start()
+            except OSError as e:
+                if self._ended.is_set():
+                    return
+                if e.errno not in _PASSING:
+                    raise
+                self._pause(str(e))
+                continue
+            while not self._ended.is_set():
+                try:
+                    threading.Thread(target=self._attend, args=(connection,), name="hawser-sidecar", daemon=True).start()
+                    break
+                except RuntimeError as e:  # Linux has no thread
+                    self._pause(str(e))
+
+    def _pause(self, why: str) -> None:
+        """Waits for something that is short; says so once a minute at most."""
+        now = time.monotonic()
+        if now - self._told > 60:
+            self._told = now
+            print(
+                f"hawser.sidecar: workers have to wait ({why}): raise the limits of this process (open files, threads, memory),"
+                " or have fewer workers; it is tried again all the time",
+                file=sys.stderr,
+            )
+        self._ended.wait(0.1)
 
     def close(self) -> None:
         """Ends it."""
+        self._ended.set()
         Path(self._path).unlink(missing_ok=True)
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -183,6 +213,11 @@ class Server:
                 session.agents.add(outs[0][1].value)
             elif name == "agent_close":
                 session.agents.discard(arguments[0])
+                session.registered = {k: v for k, v in session.registered.items() if v[0] != arguments[0]}
+            elif name == "region_register":
+                session.registered[outs[0][1].value] = (arguments[0], arguments[2], arguments[3])
+            elif name == "region_close":
+                session.registered.pop(arguments[0], None)
             if name in ("agent_signal_to", "agent_close"):
                 old = session.descriptors.pop(arguments[0], None)
                 if old is not None:
@@ -197,13 +232,20 @@ class Server:
             start = reader.number()
             if number == _remote.UNSHARE:
                 with self._lock:
-                    length = session.shared.pop(start, 0)
+                    length = session.shared.get(start, 0)
+                    if any(at < start + length and start < at + n for _, at, n in session.registered.values()):
+                        raise errors.Busy(
+                            f"the memory at 0x{start:x} stays mapped: a region is registered in it; close it first"
+                        )
+                    session.shared.pop(start, None)
                 if length:
                     _pages.unmap(start, length)
             else:
                 length, offset = reader.number(), reader.number()
                 if len(came) != 1:
                     raise ConnectionError("memory is shared by one descriptor")
+                if start < 1 << 16 or start % mmap.PAGESIZE:
+                    raise errors.InvalidArgument(f"memory cannot be shared at 0x{start:x}: give the start of a mapping")
                 _pages.map_at(start, length, came[0], offset)
                 with self._lock:
                     session.shared[start] = length
@@ -346,7 +388,7 @@ def _listening(path: str) -> socket.socket:
                     raise errors.RuntimeUnavailable(f"another sidecar listens at {path}: choose another socket") from None
     finally:
         os.umask(before)
-    listening.listen(64)
+    listening.listen(4096)  # as far as net.core.somaxconn goes
     return listening
 
 

@@ -8,10 +8,12 @@ package dev.hawser.perf;
 import dev.hawser.sidecar.Sidecar;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -25,12 +27,14 @@ import picocli.CommandLine.Spec;
         "Only processes of the same user may connect. Memory has to be shared with it: agent.allocate gives some.",
         "What a worker made here ends with that worker, however it ended."})
 final class AgentCommand implements Callable<Integer> {
+  private static final String SCHEME = "unix:";
+
   @Spec
   private CommandSpec spec = CommandSpec.create();
 
   @Option(names = "--socket", paramLabel = "PATH", required = true,
       description = "Where workers connect; made with mode 0600, taken over from an agent that was killed, removed at the end.")
-  private @Nullable Path socket;
+  private @Nullable String socket;
 
   @Option(names = "--drain", paramLabel = "TIME", defaultValue = "5s",
       description = "After SIGTERM: how long transfers that are under way may take; nothing new begins (${DEFAULT-VALUE}).")
@@ -40,25 +44,45 @@ final class AgentCommand implements Callable<Integer> {
   private boolean untilStdinEnds;
 
   @Override
-  public Integer call() throws InterruptedException, IOException {
-    Path path = Optional.ofNullable(socket).orElseThrow(() -> new UsageException("--socket is missing"));
+  public Integer call() throws InterruptedException {
+    String given = Optional.ofNullable(socket).orElseThrow(() -> new UsageException("--socket is missing"));
+    // As workers name it.
+    String name = given.startsWith(SCHEME) ? given.substring(SCHEME.length()) : given;
+    if (name.isEmpty()) {
+      throw new UsageException("--socket is empty: give a path, such as /run/hawser/agent.sock");
+    }
+    Path path = Path.of(name);
     try (UntilSignal signal = UntilSignal.install(); Sidecar sidecar = Sidecar.start(path)) {
       PrintWriter out = spec.commandLine().getOut();
       out.println("hawser agent: unix:" + path);
       out.flush();
       if (untilStdinEnds) {
-        while (System.in.read() >= 0) {
-          // Nothing is said this way but the end.
-        }
-      } else {
-        signal.await();
+        Thread.ofPlatform().name("hawser-stdin").daemon().start(() -> untilStdinEnds(signal));
       }
+      CompletableFuture<RuntimeException> failure = sidecar.failure().toCompletableFuture();
+      CompletableFuture<Void> _ = failure.thenRun(signal::release);
+      signal.await();
       int cut = sidecar.drain(drain);
       if (cut > 0) {
         spec.commandLine().getErr().println("hawser agent: " + cut + (cut == 1 ? " transfer was" : " transfers were")
             + " still under way after " + drain.toMillis() + " ms, and " + (cut == 1 ? "ends" : "end") + " as CLOSED");
       }
+      if (failure.isDone()) {
+        throw failure.join(); // so that a supervisor starts another
+      }
     }
     return 0;
+  }
+
+  private static void untilStdinEnds(UntilSignal signal) {
+    try {
+      while (System.in.read() >= 0) {
+        // Nothing is said this way but the end.
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      signal.release();
+    }
   }
 }

@@ -36,6 +36,11 @@ final class UntilSignal implements AutoCloseable {
     }
   }
 
+  /** As if the signal had come. */
+  void release() {
+    signalled.countDown();
+  }
+
   void await() throws InterruptedException {
     signalled.await();
   }

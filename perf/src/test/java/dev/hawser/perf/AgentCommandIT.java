@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -32,9 +33,13 @@ class AgentCommandIT {
   private Path folder;
 
   private Process start(Path socket) throws IOException {
+    return start(socket.toString());
+  }
+
+  private Process start(String socket) throws IOException {
     return new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "--enable-native-access=ALL-UNNAMED", "--illegal-native-access=deny", "-cp",
-        System.getProperty("java.class.path"), Hawser.class.getName(), "agent", "--socket", socket.toString()).start();
+        System.getProperty("java.class.path"), Hawser.class.getName(), "agent", "--socket", socket).start();
   }
 
   private static BufferedReader reader(Process process, boolean errors) {
@@ -83,10 +88,26 @@ class AgentCommandIT {
 
   @Test
   @Timeout(value = 3, unit = TimeUnit.MINUTES)
+  void aPathThatCannotBeIsToldWithWhatToDo() throws IOException, InterruptedException {
+    for (String given : List.of("", "unix:", folder.resolve("x".repeat(120)).toString())) {
+      Process process = start(given);
+      try (BufferedReader err = reader(process, true)) {
+        assertThat(process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(given.length() > 100 ? 1 : 2);
+        assertThat(err.readLine()).contains(given.length() > 100 ? "at most 107 bytes; give a shorter one"
+            : "--socket is empty: give a path");
+      } finally {
+        process.destroyForcibly();
+      }
+    }
+  }
+
+  @Test
+  @Timeout(value = 3, unit = TimeUnit.MINUTES)
   void aSocketThatWasLeftIsTakenOver() throws IOException, InterruptedException {
     Path socket = folder.resolve("agent.sock");
     for (int round = 0; round < 2; round++) {
-      Process process = start(socket);
+      Process process = start(round == 0 ? socket.toString() : "unix:" + socket); // as workers name it
       try (BufferedReader out = reader(process, false)) {
         assertThat(out.readLine()).isEqualTo("hawser agent: unix:" + socket);
         process.destroyForcibly();

@@ -160,6 +160,10 @@ final class TransferFunctions {
 
   long await(long transfer, long timeout) {
     PreparedTransfer awaited = transfer(transfer);
+    if (timeout < 0) {
+      throw new IllegalArgumentException(
+          "timeout: " + timeout + " is negative; give nanoseconds, 0 to look only, INT64_MAX to wait for good");
+    }
     if (state(awaited) == Codes.IDLE) {
       throw new IllegalStateException("transfer: " + awaited + " was never posted; post it before waiting for it");
     }

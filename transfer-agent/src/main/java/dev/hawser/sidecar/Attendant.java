@@ -9,6 +9,7 @@ import dev.hawser.capi.Functions;
 import dev.hawser.engine.net.NetException;
 import dev.hawser.memory.Backing;
 import dev.hawser.memory.ffi.NativeCallException;
+import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.memory.ffi.Processes;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
@@ -24,12 +25,15 @@ final class Attendant implements Runnable {
   // The errors of include/hawser.h.
   private static final long ARGUMENT = -1;
   private static final long CLOSED = -7;
+  private static final long BUSY = -12;
   private static final long MEMORY = -13;
   /** What begins something that would have to be waited for. */
   private static final Set<String> BEGINNINGS =
       Set.of("agent_start", "transfer_prepare", "transfer_start", "transfer_post", "grant_make", "region_allocate",
           "region_register");
   private static final int KEY_BYTES = 16;
+  /** Below it Linux lets nobody map by default, and HotSpot counts on a fault there ({@code vm.mmap_min_addr}). */
+  private static final long FIRST_ADDRESS = 1L << 16;
 
   private final Connection connection;
   private final Sessions sessions;
@@ -118,13 +122,22 @@ final class Attendant implements Runnable {
     }
     Signature signature = Signature.ALL.get(message.number());
     int descriptor = -1; // that has come, until it is somebody else's to close
+    Session.Registered memory = null; // of the worker's, while it is being registered
     try (Arena arena = Arena.ofConfined()) {
       descriptor = oneOf(message.descriptors());
       Arguments arguments = new Arguments(signature, message.body(), arena);
       long[] values = arguments.values();
-      Writer refusal = refusal(session, signature.function(), values);
+      Writer refusal = refusal(signature.function(), values);
       if (refusal != null) {
         return refusal;
+      }
+      if (signature.function().equals("region_register")) {
+        Session.Registered wanted = new Session.Registered(values[0], values[2], values[3]);
+        if (session.registers(wanted)) {
+          memory = wanted;
+        } else if (!functions.isAllocated(values[2], values[3])) {
+          return failure(ARGUMENT, "memory: it is not shared with the sidecar; was the region that had it closed?", 0);
+        }
       }
       if (signature.function().equals("agent_signal_to") && descriptor >= 0) {
         values[1] = descriptor;
@@ -138,6 +151,13 @@ final class Attendant implements Runnable {
       switch (signature.function()) {
         case "agent_start" -> session.started(arguments.made());
         case "agent_close" -> session.closed(values[0]);
+        case "region_register" -> {
+          if (memory != null) {
+            session.hasRegistered(memory, arguments.made());
+            memory = null;
+          }
+        }
+        case "region_close" -> session.closedRegion(values[0]);
         case "agent_signal_to" -> {
           if (descriptor >= 0) {
             session.signals(values[0], descriptor);
@@ -150,6 +170,9 @@ final class Attendant implements Runnable {
       }
       return answer;
     } finally {
+      if (memory != null) {
+        session.hasRegistered(memory, null);
+      }
       if (descriptor >= 0) {
         Connection.closeAll(descriptor);
       }
@@ -165,17 +188,13 @@ final class Attendant implements Runnable {
   }
 
   /** Why it may not be called now; null if it may. */
-  private @Nullable Writer refusal(Session session, String function, long[] values) {
+  private @Nullable Writer refusal(String function, long[] values) {
     if (sessions.isDraining() && BEGINNINGS.contains(function)) {
       return failure(CLOSED, "the agent that serves this process is being ended: only what is under way goes on; start"
           + " another, and make new agents", 0);
     }
     if (function.equals("agent_signal_to") && values[1] >= 0) {
       values[1] = -1; // the worker's number means nothing here: what counts is what came along
-    }
-    if (function.equals("region_register") && !session.isShared(values[2], values[3])
-        && !functions.isAllocated(values[2], values[3])) {
-      return failure(ARGUMENT, "memory: it is not shared with the sidecar; was the region that had it closed?", 0);
     }
     return null;
   }
@@ -186,12 +205,20 @@ final class Attendant implements Runnable {
       Reader reader = new Reader(message.body());
       long start = reader.number();
       if (message.number() == Message.UNSHARE) {
-        session.unshare(start);
+        if (!session.unshare(start)) {
+          return failure(BUSY, "the memory at 0x" + Long.toHexString(start)
+              + " stays mapped: a region is registered in it; close it first", 0);
+        }
       } else {
         long length = reader.number();
         long offset = reader.number();
         if (descriptors.length != 1 || length <= 0) {
           throw new SidecarException("memory is shared by one descriptor");
+        }
+        if (start < FIRST_ADDRESS || start % PageMappings.pageBytes() != 0) {
+          return failure(ARGUMENT, "memory cannot be shared at 0x" + Long.toHexString(start)
+              + ": give the start of a mapping, the first byte of a page from 0x" + Long.toHexString(FIRST_ADDRESS)
+              + " on", 0);
         }
         session.share(start, length, descriptors[0], offset);
       }

@@ -9,11 +9,12 @@ import dev.hawser.agent.AwaitTimeoutException;
 import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.TransferException;
 import dev.hawser.capi.Functions;
-import dev.hawser.engine.net.NetException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadFactory;
 
 /**
@@ -27,11 +28,13 @@ public final class Sidecar implements AutoCloseable {
   private final Functions functions = new Functions();
   private final Sessions sessions = new Sessions(functions);
   private final SidecarSocket socket;
-  private final ThreadFactory threads = Thread.ofPlatform().name("hawser-worker-", 1).daemon().factory();
+  private final ThreadFactory threads;
+  private final CompletableFuture<RuntimeException> failure = new CompletableFuture<>();
   private final Thread acceptor;
 
-  private Sidecar(Path path) {
-    socket = SidecarSocket.listen(path);
+  private Sidecar(SidecarSocket socket, ThreadFactory threads) {
+    this.socket = socket;
+    this.threads = threads;
     acceptor = Thread.ofPlatform().name("hawser-workers").daemon().unstarted(this::accept);
   }
 
@@ -41,9 +44,22 @@ public final class Sidecar implements AutoCloseable {
    * @throws SidecarException if another one listens there, or the path cannot be had
    */
   public static Sidecar start(Path path) {
-    Sidecar sidecar = new Sidecar(path);
+    return start(SidecarSocket.listen(path), Thread.ofPlatform().name("hawser-worker-", 1).daemon().factory());
+  }
+
+  /** Serves a socket, with these threads. */
+  static Sidecar start(SidecarSocket socket, ThreadFactory threads) {
+    Sidecar sidecar = new Sidecar(socket, threads);
     sidecar.acceptor.start();
     return sidecar;
+  }
+
+  /**
+   * Why no further workers are let in, if it comes to that: whoever started this should end it then, and start another.
+   * What merely passes, such as too many open files, is waited for, and no failure.
+   */
+  public CompletionStage<RuntimeException> failure() {
+    return failure.minimalCompletionStage();
   }
 
   private void accept() {
@@ -54,11 +70,29 @@ public final class Sidecar implements AutoCloseable {
           return;
         }
         sessions.came(connection);
-        threads.newThread(new Attendant(connection, sessions, functions)).start();
+        if (!attend(connection)) {
+          connection.close();
+          sessions.gone(connection);
+        }
       }
-    } catch (NetException e) {
-      LOG.log(Level.ERROR, "no further workers are let in: {0}", e.getMessage());
+    } catch (Throwable t) { // whatever it is: one that lets nobody in must not seem to be well
+      LOG.log(Level.ERROR, "no further workers are let in", t);
+      socket.close();
+      failure.complete(new SidecarException("no further workers are let in (" + t + "): start the agent again", t));
     }
+  }
+
+  /** Starts the thread of a connection, as soon as there can be one; false if this is closed first. */
+  private boolean attend(Connection connection) {
+    while (!socket.isClosed()) {
+      try {
+        threads.newThread(new Attendant(connection, sessions, functions)).start();
+        return true;
+      } catch (OutOfMemoryError e) { // Linux has no thread, or no memory for its stack
+        socket.pause(String.valueOf(e.getMessage()));
+      }
+    }
+    return false;
   }
 
   /**

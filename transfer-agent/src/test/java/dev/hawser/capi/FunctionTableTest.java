@@ -127,6 +127,8 @@ class FunctionTableTest {
 
       long transfer = made("transfer_start", agent, request.address(), options.address());
       assertThat(call("transfer_wait", transfer, 20 * SECOND)).as(this::error).isEqualTo(Codes.DONE);
+      assertThat(call("transfer_wait", transfer, -1)).isEqualTo(-1);
+      assertThat(error()).contains("timeout: -1 is negative; give nanoseconds");
     } finally {
       assertThat(call("agent_close", peerAgent)).isZero();
     }

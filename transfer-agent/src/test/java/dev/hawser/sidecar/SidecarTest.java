@@ -5,6 +5,7 @@
 
 package dev.hawser.sidecar;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,6 +13,10 @@ import dev.hawser.agent.Agent;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.agent.config.Setting;
 import dev.hawser.capi.Functions;
+import dev.hawser.engine.net.Sockets;
+import dev.hawser.engine.net.UnixSockets;
+import dev.hawser.memory.ffi.FileDescriptors;
+import dev.hawser.memory.ffi.PageMappings;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -24,10 +29,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -62,7 +77,9 @@ class SidecarTest {
     assertThatThrownBy(() -> Sidecar.start(folder.resolve("no/s"))).isInstanceOf(SidecarException.class)
         .hasMessageContaining("its folder is not there");
     assertThatThrownBy(() -> Sidecar.start(folder.resolve("x".repeat(120)))).isInstanceOf(SidecarException.class)
-        .hasMessageContaining("107 bytes");
+        .hasMessageContaining("at most 107 bytes; give a shorter one");
+    assertThatThrownBy(() -> Sidecar.start(Path.of(""))).isInstanceOf(SidecarException.class)
+        .hasMessageContaining("is empty: give one");
   }
 
   @Test
@@ -181,6 +198,137 @@ class SidecarTest {
       assertThat(worker.ask(Message.HELLO, 99L, new byte[16]).getLong()).isEqualTo(Message.VERSION);
       assertThatThrownBy(() -> worker.call("agent_poll", 1L)).isInstanceOf(IOException.class);
     }
+  }
+
+  @Test
+  void whatIsShortForAMomentIsWaitedFor() throws Exception {
+    Queue<Integer> errors = new ConcurrentLinkedQueue<>(List.of(24, 23, 12, 105, 103)); // EMFILE and so on
+    Queue<Boolean> noThread = new ConcurrentLinkedQueue<>(List.of(true, true));
+    List<LogRecord> told = new CopyOnWriteArrayList<>();
+    Logger logger = Logger.getLogger(SidecarSocket.class.getName());
+    Handler handler = new Handler() {
+      @Override
+      public void publish(LogRecord line) {
+        told.add(line);
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    logger.addHandler(handler);
+    try (
+        Sidecar sidecar = Sidecar.start(SidecarSocket.listen(socket(), fd -> {
+          Integer error = errors.poll();
+          return error == null ? Sockets.accept(fd) : -error;
+        }), work -> noThread.poll() == null ? new Thread(work) : new Thread(work) {
+          @Override
+          public synchronized void start() {
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+        });
+        Worker worker = Worker.greeted(socket(), 1)) {
+      assertThat(worker.agent("a", ALONE)).isPositive();
+      assertThat(errors).isEmpty();
+      assertThat(noThread).isEmpty();
+      assertThat(sidecar.failure().toCompletableFuture()).isNotDone();
+      assertThat(told).as("one line for all of it").hasSize(1);
+    } finally {
+      logger.removeHandler(handler);
+    }
+  }
+
+  @Test
+  @Timeout(8) // less than the end has for those that do not hear
+  void endsWhileSomethingIsShort() throws Exception {
+    CountDownLatch tried = new CountDownLatch(2);
+    try (Sidecar _ = Sidecar.start(SidecarSocket.listen(socket(), _ -> {
+      tried.countDown();
+      return -24;
+    }), Thread::new)) {
+      tried.await();
+    }
+    assertThat(socket()).doesNotExist();
+  }
+
+  @Test
+  void whatDoesNotPassIsTold() throws Exception {
+    try (Sidecar sidecar = Sidecar.start(SidecarSocket.listen(socket(), _ -> -22), Thread::new)) {
+      assertThat(sidecar.failure().toCompletableFuture().get()).hasMessageContaining("EINVAL")
+          .hasMessageContaining("start the agent again");
+      assertThatThrownBy(() -> Worker.silent(socket())).as("nobody waits there in vain")
+          .isInstanceOf(IOException.class);
+    }
+  }
+
+  @Test
+  void memoryStaysMappedWhileARegionIsInIt() throws IOException {
+    int page = PageMappings.pageBytes();
+    long start = 1L << 45; // far from where Linux puts what threads of this process map meanwhile
+    Path file = Files.write(folder.resolve("memory"), new byte[4 * page]);
+    try (Sidecar _ = Sidecar.start(socket()); Worker worker = Worker.greeted(socket(), 1)) {
+      long agent = worker.agent("a", ALONE);
+      assertThat(shared(0, page, file)).as("where null is").isEqualTo(-1);
+      assertThat(shared(start + 8, page, file)).as("within a page").isEqualTo(-1);
+      assertThat(shared(start, 4L * page, file)).isZero();
+
+      ByteBuffer registered = worker.call("region_register", agent, "r", start + page, (long) page, 0L, 3L);
+      assertThat(registered.getLong()).as(() -> Worker.text(registered)).isZero();
+      long region = registered.getLong();
+      ByteBuffer refused = worker.ask(Message.UNSHARE, start);
+      assertThat(refused.getLong()).isEqualTo(-12);
+      assertThat(Worker.text(refused)).contains("a region is registered in it; close it first");
+      assertThat(PageMappings.isMapped(start)).isTrue();
+
+      assertThat(worker.call("region_close", region, 1_000_000_000L).getLong()).isZero();
+      assertThat(worker.ask(Message.UNSHARE, start).getLong()).isZero();
+      assertThat(PageMappings.isMapped(start)).isFalse();
+
+      assertThat(shared(start, 4L * page, file)).isZero();
+      assertThat(worker.call("region_register", agent, "r", start, (long) page, 0L, 3L).getLong()).isZero();
+      assertThat(worker.call("agent_close", agent).getLong()).isZero();
+      assertThat(worker.ask(Message.UNSHARE, start).getLong()).as("its agent has ended").isZero();
+    }
+  }
+
+  /** What the sidecar says when worker 1 shares a file, by a connection of its own that can send descriptors. */
+  private long shared(long start, long length, Path file) {
+    int fd = UnixSockets.connect(socket());
+    int memory = FileDescriptors.open(file.toString(), FileDescriptors.O_RDWR);
+    try {
+      byte[] key = Arrays.copyOf(new byte[] {'1'}, 16);
+      UnixSockets.send(fd, message(Message.HELLO, 28).putLong(Message.VERSION).putInt(16).put(key).array());
+      answer(fd);
+      UnixSockets.send(fd, message(Message.SHARE, 24).putLong(start).putLong(length).putLong(0).array(), memory);
+      return answer(fd).getLong();
+    } finally {
+      Sockets.close(memory);
+      Sockets.close(fd);
+    }
+  }
+
+  private static ByteBuffer message(int number, int bytes) {
+    return ByteBuffer.allocate(6 + bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(bytes).putShort((short) number);
+  }
+
+  private static ByteBuffer answer(int fd) {
+    int length = ByteBuffer.wrap(received(fd, 6)).order(ByteOrder.LITTLE_ENDIAN).getInt();
+    return ByteBuffer.wrap(received(fd, length)).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private static byte[] received(int fd, int bytes) {
+    byte[] all = {};
+    while (all.length < bytes) {
+      Sockets.poll(fd, Sockets.POLLIN, 60_000);
+      byte[] part = requireNonNull(UnixSockets.receive(fd, bytes - all.length)).bytes();
+      assertThat(part).as("it is not hung up on").isNotEmpty();
+      int got = all.length;
+      all = Arrays.copyOf(all, got + part.length);
+      System.arraycopy(part, 0, all, got, part.length);
+    }
+    return all;
   }
 
   @Test
