@@ -9,10 +9,14 @@ import dev.hawser.agent.AwaitTimeoutException;
 import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.TransferException;
 import dev.hawser.capi.Functions;
+import dev.hawser.engine.net.Sockets;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
 import java.util.List;
+import java.util.TimeZone;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadFactory;
@@ -49,9 +53,22 @@ public final class Sidecar implements AutoCloseable {
 
   /** Serves a socket, with these threads. */
   static Sidecar start(SidecarSocket socket, ThreadFactory threads) {
+    loadWhatServes();
     Sidecar sidecar = new Sidecar(socket, threads);
     sidecar.acceptor.start();
     return sidecar;
+  }
+
+  /** A class whose file cannot be opened, for too many are open, is missing for good: those of the first worker and log line. */
+  private static void loadWhatServes() {
+    LOG.log(Level.DEBUG, "{0} {1}", TimeZone.getDefault(), ZonedDateTime.now(ZoneId.systemDefault()));
+    int[] ends = Sockets.pair();
+    try (Connection connection = new Connection(ends[0])) {
+      Sessions none = new Sessions(new Functions());
+      none.came(connection);
+      Sockets.close(ends[1]);
+      new Attendant(connection, none, new Functions()).run(); // who hangs up at once
+    }
   }
 
   /**
@@ -76,9 +93,10 @@ public final class Sidecar implements AutoCloseable {
         }
       }
     } catch (Throwable t) { // whatever it is: one that lets nobody in must not seem to be well
-      LOG.log(Level.ERROR, "no further workers are let in", t);
-      socket.close();
+      // Not logged first: where even a file is not to be had, that may fail, too.
       failure.complete(new SidecarException("no further workers are let in (" + t + "): start the agent again", t));
+      socket.close();
+      LOG.log(Level.ERROR, "no further workers are let in", t);
     }
   }
 
