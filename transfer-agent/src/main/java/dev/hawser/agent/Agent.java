@@ -376,14 +376,7 @@ public final class Agent implements AutoCloseable {
 
   private Region named(String regionName, Supplier<Region> registration) {
     checkOpen();
-    regions.checkName(regionName);
-    Region region = registration.get();
-    try {
-      regions.name(region, regionName);
-    } catch (IllegalArgumentException e) {
-      region.close();
-      throw e;
-    }
+    Region region = regions.named(regionName, registration);
     awaitPublished(config.metadataTimeout(), false);
     return region;
   }

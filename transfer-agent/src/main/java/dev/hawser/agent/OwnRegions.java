@@ -20,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** This agent's regions as peers are told of them: their names, and a revision that grows with every change. */
 final class OwnRegions implements RegistryListener {
@@ -27,6 +29,8 @@ final class OwnRegions implements RegistryListener {
   private final AtomicLong revision = new AtomicLong(1);
   private final Map<String, Region> byName = new HashMap<>();
   private final Map<Integer, String> names = new HashMap<>();
+  /** What this thread names the region that it is registering. */
+  private final ThreadLocal<@Nullable String> naming = new ThreadLocal<>();
   /** By region id, those that there are, with the revision of their last change. */
   private final Map<Integer, Change> changes = new HashMap<>();
   /** Of the last region that went. */
@@ -63,7 +67,7 @@ final class OwnRegions implements RegistryListener {
   }
 
   /** Refuses a name that is not valid or that a region has. */
-  void checkName(String name) {
+  private void checkName(String name) {
     String problem = Names.problem(name);
     if (problem != null) {
       throw new IllegalArgumentException("name: " + Quoted.of(name) + " cannot name a region: " + problem);
@@ -71,24 +75,40 @@ final class OwnRegions implements RegistryListener {
     synchronized (this) {
       Region holder = byName.get(name);
       if (holder != null) {
-        throw new IllegalArgumentException(
-            "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
+        throw isTaken(name, holder);
       }
     }
   }
 
-  /** Names a region that has just been registered. */
-  void name(Region region, String name) {
-    synchronized (this) {
-      Region holder = byName.putIfAbsent(name, region);
-      if (holder != null) {
-        throw new IllegalArgumentException(
-            "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
-      }
-      names.put(region.id(), name);
-      note(region);
+  /**
+   * Registers a region under a name. Peers are told of both in one change: the name in a second one would be published by
+   * itself whenever the publisher came in between, and they would know the region without it meanwhile.
+   *
+   * @param registration makes it, on this thread; it is closed again if another took the name meanwhile
+   */
+  Region named(String name, Supplier<Region> registration) {
+    checkName(name);
+    Region region;
+    naming.set(name);
+    try {
+      region = registration.get();
+    } finally {
+      naming.remove();
     }
-    onChange.run();
+    Region holder;
+    synchronized (this) {
+      holder = byName.get(name);
+    }
+    if (holder != null && holder != region) {
+      region.close();
+      throw isTaken(name, holder);
+    }
+    return region;
+  }
+
+  private static IllegalArgumentException isTaken(String name, Region holder) {
+    return new IllegalArgumentException(
+        "name: '" + name + "' is the name of " + holder + "; close that one, or choose another name");
   }
 
   synchronized String nameOf(Region region) {
@@ -120,6 +140,14 @@ final class OwnRegions implements RegistryListener {
 
   @Override
   public void added(Region region) {
+    String name = naming.get();
+    if (name != null) {
+      synchronized (this) {
+        if (byName.putIfAbsent(name, region) == null) {
+          names.put(region.id(), name);
+        }
+      }
+    }
     changedIfPublished(region);
   }
 

@@ -293,8 +293,10 @@ class AgentServiceTest {
 
   @Test
   void moreRegionsAreAppendedAndFetchedByThemselves() {
-    // An entry that ends because the machine stood still is published anew, and rightly.
-    Agent there = agents.start("there", settings -> viaService(settings).metadataTtl(Duration.ofMinutes(5)));
+    // Where the machine stood still an entry ends, or nobody knows what came of a request: then all is published anew, rightly.
+    Agent there =
+        agents.start(
+            "there", settings -> viaService(settings).metadataTtl(Duration.ofMinutes(5)).metadataTimeout(LONG));
     there.allocate("r0", 64);
     Agent here = agent("here");
     Peer peer = here.peer("there");
@@ -319,6 +321,18 @@ class AgentServiceTest {
       there.allocate("more", 64);
       eventually(() -> peer.regions().size() == 21);
     }
+  }
+
+  /** Told in two steps it would be published in two parts whenever the publisher came in between, and grow twice as fast. */
+  @Test
+  void aRegionAndItsNameAreOneChange() {
+    Agent there = agents.start("there");
+    Agent here = agents.start("here");
+    long before = here.addPeer(there.metadata()).revision();
+    there.allocate("kv", 64);
+    Peer peer = here.addPeer(there.metadata());
+    assertThat(peer.revision()).isEqualTo(before + 1);
+    assertThat(peer.region("kv").length()).isEqualTo(64);
   }
 
   @Test
