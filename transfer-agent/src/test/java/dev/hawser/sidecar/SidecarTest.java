@@ -140,6 +140,8 @@ class SidecarTest {
         socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 1000);
       } catch (java.net.ConnectException e) {
         return true;
+      } catch (java.net.SocketException e) {
+        // Reset: it was still listening when the connection came in, and ended before it was taken. The next is refused.
       }
       Thread.onSpinWait();
     }
