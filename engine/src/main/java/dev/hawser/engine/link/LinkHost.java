@@ -41,8 +41,7 @@ public interface LinkHost {
 
   /**
    * Whether the worker has to go on when a caller leaves that has just moved a link. If nothing is under way it need not:
-   * who posted once often posts again, and what it would watch for meanwhile would only wake it. If something is, it need
-   * not either as long as callers come back to wait for it. Owner only.
+   * who posted once often posts again, and what it would watch for meanwhile would only wake it. Owner only.
    *
    * @param now this moment, or a little before
    * @param arm asks the link to wake the worker; asked only if nobody else would look: false if it has something already

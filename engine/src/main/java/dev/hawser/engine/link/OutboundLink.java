@@ -528,7 +528,7 @@ public final class OutboundLink implements Link {
     boolean more = true;
     try {
       doWork();
-      more = host.wantsThread(now, armer);
+      more = isBusy() || host.wantsThread(now, armer);
     } finally {
       host.leave(more);
     }

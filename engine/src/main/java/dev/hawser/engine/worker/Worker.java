@@ -49,9 +49,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
    */
   private static final long POLLING_CALLER_NANOS = 20_000_000;
 
-  /** How long one that comes back for one request after the other: it would only take turns with the thread. */
-  private static final long RETURNING_CALLER_NANOS = 5_000_000;
-
   /** How long the thread leaves the links to a caller that comes again and again. */
   private static final long LINGER_NANOS = 500_000;
 
@@ -60,9 +57,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   /** A caller that polls again within this time polls all the time: its poll takes the place of being woken. */
   private static final long AGAIN_NANOS = 100_000;
-
-  /** A caller that left with something under way and waits for it within this time moves it itself. */
-  private static final long BACK_NANOS = 300_000;
 
   private static final long MAX_SLEEP_NANOS = 1_000_000_000L;
 
@@ -79,12 +73,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   private final AtomicBoolean owned = new AtomicBoolean();
   private volatile long lastCaller;
   private long lastPoll; // of a caller; owner only
-  private long lastLeave; // of a caller, with something under way; owner only
-  private long calls; // of the thread, by callers that left; owner only
-
-  /** Whether callers came back so far to what they left under way: then the thread need not be woken. Owner only. */
-  private boolean comesBack;
-
   /** The thread is in epoll, or about to be: set by the owner, cleared by whoever wakes the thread. */
   private volatile boolean asleep;
   private volatile boolean lingering;
@@ -104,7 +92,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     this.thread = Thread.ofPlatform().name(name).daemon(true).unstarted(this);
     this.lastCaller = System.nanoTime() - LINGER_NANOS;
     this.lastPoll = lastCaller;
-    this.lastLeave = lastCaller;
   }
 
   void start() {
@@ -140,9 +127,6 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       if (!owned.compareAndSet(false, true)) {
         awaitLeave();
         continue;
-      }
-      if (!wanted) {
-        comesBack = false; // what was left to a caller has waited for it in vain
       }
       wanted = false;
       boolean sleep = false;
@@ -289,35 +273,14 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   @Override
   public boolean wantsThread(long now, BooleanSupplier arm) {
     if (isBusy()) {
-      return leftUnderWay(System.nanoTime()); // a device in software may have been at it since
+      return true;
     }
     lastCaller = now;
     return asleep && !arm.getAsBoolean();
   }
 
-  /**
-   * Whether the thread is needed for what a caller leaves under way. If it always came back the thread only looks after a
-   * while whether it did: to be woken, and to fight for the token and a core, costs more than it would do meanwhile.
-   */
-  private boolean leftUnderWay(long now) {
-    lastLeave = now;
-    lastCaller = comesBack ? now : now - LINGER_NANOS;
-    if (!comesBack) {
-      return true;
-    }
-    boolean armed = asleep; // not for what was posted since: it must look after a while instead
-    asleep = false;
-    return armed;
-  }
-
-  /** For tests: how often a caller that left has called the thread. */
-  long calls() {
-    return calls;
-  }
-
   @Override
   public void leave(boolean more) {
-    calls += more ? 1 : 0;
     owned.set(false);
     if (more) {
       wake();
@@ -337,8 +300,7 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
     boolean more = true;
     try {
       long start = System.nanoTime();
-      comesBack |= start - lastLeave < BACK_NANOS;
-      long until = earlier(deadlineNanos, start + (comesBack ? RETURNING_CALLER_NANOS : CALLER_NANOS));
+      long until = earlier(deadlineNanos, start + CALLER_NANOS);
       long longest = earlier(deadlineNanos, start + POLLING_CALLER_NANOS);
       long now = start;
       do {
@@ -352,12 +314,9 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
           until = earlier(longest, now + CALLER_NANOS);
         }
       } while (!held && !stopping && now - until < 0);
-      if (held && isBusy()) {
-        more = leftUnderWay(now);
-      } else {
-        lastCaller = held ? now : now - LINGER_NANOS;
-        more = !held || (asleep && !arm());
-      }
+      boolean unfinished = !held || isBusy();
+      lastCaller = unfinished ? now - LINGER_NANOS : now;
+      more = unfinished || (asleep && !arm());
     } finally {
       leave(more);
     }
