@@ -7,11 +7,10 @@ package dev.hawser.engine.gpuipc;
 
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineConfig;
-import dev.hawser.engine.InboundHandler;
-import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.TlsConfig;
 import dev.hawser.engine.spi.RemoteRegion;
+import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.DeviceOps;
@@ -23,7 +22,6 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** An agent with one region of each kind of memory, in this process or, as {@link #main}, in another one. */
 final class CudaAgent implements AutoCloseable {
@@ -52,7 +50,7 @@ final class CudaAgent implements AutoCloseable {
             new byte[0],
             TlsConfig.OFF,
             Map.of());
-    engine = Engine.start(config, registry, new Silent());
+    engine = Engine.start(config, registry, new SilentHandler());
     device = registry.allocate(bytes, Device.cuda(0), access);
     host = registry.allocate(bytes, access);
   }
@@ -122,19 +120,5 @@ final class CudaAgent implements AutoCloseable {
         device,
         Access.REMOTE_READ_WRITE,
         keys);
-  }
-
-  private static final class Silent implements InboundHandler {
-    @Override
-    public void notification(InboundNotification notification) {}
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 }

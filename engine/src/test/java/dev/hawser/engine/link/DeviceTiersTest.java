@@ -12,7 +12,7 @@ import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransportTraits;
-import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.engine.testkit.SteppedOwner;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Device;
 import java.util.Arrays;
@@ -55,15 +55,5 @@ class DeviceTiersTest {
     assertThat(tiers(Device.cuda(0), "shm", "tcp")).isEqualTo(0b101);
   }
 
-  private static final class IdleHost extends SoleOwner {
-    @Override
-    public long nanoTime() {
-      return 1;
-    }
-
-    @Override
-    public long random(long bound) {
-      return 0;
-    }
-  }
+  private static final class IdleHost extends SteppedOwner {}
 }

@@ -7,7 +7,6 @@ package dev.hawser.engine.link;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.bootstrap.Hello;
 import dev.hawser.engine.bootstrap.Refusal;
@@ -16,7 +15,8 @@ import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.testkit.Greetings;
 import dev.hawser.engine.testkit.IdleConnection;
-import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.engine.testkit.SilentHandler;
+import dev.hawser.engine.testkit.SteppedOwner;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageType;
 import dev.hawser.engine.wire.MessageWriter;
@@ -24,7 +24,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Whoever ends a session is told when it is fenced, whatever the initiator does meanwhile. */
@@ -350,31 +349,10 @@ class InboundLinkEndTest {
     }
   }
 
-  private static final class Nobody implements InboundHandler {
+  private static final class Nobody extends SilentHandler {
     @Override
     public void notification(InboundNotification notification) {}
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 
-  private static final class Host extends SoleOwner {
-    long now = 1;
-
-    @Override
-    public long nanoTime() {
-      return now;
-    }
-
-    @Override
-    public long random(long bound) {
-      return 0;
-    }
-  }
+  private static final class Host extends SteppedOwner {}
 }

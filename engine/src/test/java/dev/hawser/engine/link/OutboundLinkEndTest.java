@@ -23,7 +23,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportTraits;
 import dev.hawser.engine.testkit.IdleConnection;
-import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.engine.testkit.SteppedOwner;
 import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.engine.wire.MessageWriter;
 import dev.hawser.engine.wire.TargetState;
@@ -154,19 +154,8 @@ class OutboundLinkEndTest {
     }
   }
 
-  private static final class Host extends SoleOwner {
-    long now = 1;
+  private static final class Host extends SteppedOwner {
     Path path = new Path(new PathKey(1, 1));
-
-    @Override
-    public long nanoTime() {
-      return now;
-    }
-
-    @Override
-    public long random(long bound) {
-      return 0;
-    }
 
     @Override
     public PathOpener opener() {

@@ -23,7 +23,7 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportTraits;
 import dev.hawser.engine.testkit.IdleConnection;
-import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.engine.testkit.SteppedOwner;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.Region;
@@ -155,8 +155,7 @@ class OutboundLinkOpeningTest {
     }
   }
 
-  private static final class Host extends SoleOwner {
-    long now = 1;
+  private static final class Host extends SteppedOwner {
     boolean allDead;
     boolean refusing;
     int silentEvery = Integer.MAX_VALUE;
@@ -173,16 +172,6 @@ class OutboundLinkOpeningTest {
         failingAt.removeFirst();
         failing.removeFirst().run();
       }
-    }
-
-    @Override
-    public long nanoTime() {
-      return now;
-    }
-
-    @Override
-    public long random(long bound) {
-      return 0;
     }
 
     @Override

@@ -24,7 +24,7 @@ import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.TransportTraits;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.testkit.IdleConnection;
-import dev.hawser.engine.testkit.SoleOwner;
+import dev.hawser.engine.testkit.SteppedOwner;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -246,23 +246,12 @@ class OutboundLinkTimesTest {
     }
   }
 
-  private static final class Host extends SoleOwner {
-    long now = 1;
+  private static final class Host extends SteppedOwner {
     boolean unreachable;
     final Map<String, Path> paths = new TreeMap<>();
 
     Path path(String rail) {
       return Objects.requireNonNull(paths.get(rail), rail);
-    }
-
-    @Override
-    public long nanoTime() {
-      return now;
-    }
-
-    @Override
-    public long random(long bound) {
-      return 0;
     }
 
     @Override

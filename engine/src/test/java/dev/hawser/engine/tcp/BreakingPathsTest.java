@@ -9,8 +9,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineConfig;
-import dev.hawser.engine.InboundHandler;
-import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.TlsConfig;
@@ -21,6 +19,7 @@ import dev.hawser.engine.TransferEnd.Notified;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -40,7 +39,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -114,28 +112,11 @@ class BreakingPathsTest {
         new EngineConfig(name, System.nanoTime(), List.of("127.0.0.1:0"), List.of("tcp"), List.of(), 0, 0,
             Duration.ofSeconds(10), Duration.ofSeconds(2), Duration.ofSeconds(5), Duration.ofMillis(20), 1024,
             new byte[0], TlsConfig.OFF, Map.of());
-    return Engine.start(config, registry, new Unheard());
+    return Engine.start(config, registry, new SilentHandler());
   }
 
   private static int port(String address) {
     return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
-  }
-
-  /** Nobody listens to what arrives. */
-  private static final class Unheard implements InboundHandler {
-    @Override
-    public void notification(InboundNotification notification) {
-      notification.consumed();
-    }
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 
   /** What lies between them resets every connection that carries more than a little. */

@@ -9,8 +9,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineConfig;
-import dev.hawser.engine.InboundHandler;
-import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.TlsConfig;
@@ -19,6 +17,7 @@ import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -33,7 +32,6 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Two engines over a fake libibverbs, which is installed already. The initiator uses {@code fake_0} only and the target
@@ -100,7 +98,7 @@ final class FakePair implements AutoCloseable {
             TlsConfig.OFF,
             settings),
         registry,
-        new Silent());
+        new SilentHandler());
   }
 
   Engine initiator() {
@@ -204,22 +202,5 @@ final class FakePair implements AutoCloseable {
     target.close();
     here.close(PATIENCE);
     there.close(PATIENCE);
-  }
-
-  /** Takes what comes. */
-  private static final class Silent implements InboundHandler {
-    @Override
-    public void notification(InboundNotification notification) {
-      notification.consumed();
-    }
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 }

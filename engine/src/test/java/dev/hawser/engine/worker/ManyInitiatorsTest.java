@@ -8,8 +8,6 @@ package dev.hawser.engine.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.EngineConfig;
-import dev.hawser.engine.InboundHandler;
-import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.TlsConfig;
 import dev.hawser.engine.bootstrap.Hello;
 import dev.hawser.engine.bootstrap.HelloHandler;
@@ -23,6 +21,7 @@ import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportContext;
 import dev.hawser.engine.spi.TransportProvider;
+import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.MemoryRegistry;
 import java.time.Duration;
 import java.util.List;
@@ -33,7 +32,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -44,7 +42,7 @@ class ManyInitiatorsTest {
   private static final Duration LEASE = Duration.ofMillis(200);
 
   private final MemoryRegistry registry = MemoryRegistry.create();
-  private final WorkerEngine target = WorkerEngine.start(config("target", 7), registry, new Nobody());
+  private final WorkerEngine target = WorkerEngine.start(config("target", 7), registry, new SilentHandler());
   private final Transport transport = tcp();
   private final SocketBootstrap dialer = SocketBootstrap.listen(config("dialer", 3));
 
@@ -124,19 +122,5 @@ class ManyInitiatorsTest {
 
     @Override
     public void abandoned(Hello hello, Welcome welcome) {}
-  }
-
-  private static final class Nobody implements InboundHandler {
-    @Override
-    public void notification(InboundNotification notification) {}
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
   }
 }

@@ -11,7 +11,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.hawser.engine.Engine;
 import dev.hawser.engine.EngineConfig;
 import dev.hawser.engine.EngineException;
-import dev.hawser.engine.InboundHandler;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
@@ -21,6 +20,7 @@ import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
@@ -46,7 +46,6 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -55,7 +54,7 @@ final class WorkerEngineTest {
   private static final Duration SECOND = Duration.ofSeconds(5);
   private static final Duration LEASE = Duration.ofSeconds(2);
 
-  private static final class Side implements InboundHandler, AutoCloseable {
+  private static final class Side extends SilentHandler implements AutoCloseable {
     final MemoryRegistry registry = MemoryRegistry.create();
     final Engine engine;
     final LinkedBlockingQueue<InboundNotification> notifications = new LinkedBlockingQueue<>();
@@ -95,15 +94,6 @@ final class WorkerEngineTest {
       notifications.add(notification);
       notification.consumed();
     }
-
-    @Override
-    public void counted(String peer, long peerEpoch, long counter, @Nullable String requestId) {}
-
-    @Override
-    public void aborted(String peer, long peerEpoch, long transfer, @Nullable String requestId) {}
-
-    @Override
-    public void peerLost(String peer, long peerEpoch, String reason) {}
 
     @Override
     public void close() {
