@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -46,6 +47,21 @@ def stop(process: subprocess.Popen) -> None:
     if process.poll() is None:
         process.terminate()
     process.communicate(timeout=60)
+
+
+def await_its_end(address: str, patience: float) -> None:
+    """Until nobody listens there: the listener goes with its agent. One that came just before is reset."""
+    host, _, port = address.rpartition(":")
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:
+            pass
+        assert time.monotonic() < deadline, "the agent of a killed worker is still there"
+        time.sleep(0.02)
 
 
 @pytest.fixture(params=["python -m hawser.sidecar", COMMAND])
@@ -189,18 +205,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     victim = program(source, HAWSER_PYTHON_SIDECAR=sidecar[0])
     assert victim.returncode == -9
-    host, _, port = victim.stdout.strip().rpartition(":")
-    # Its listener goes with it.
-    import socket
-
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection((host, int(port)), timeout=5).close()
-        except ConnectionRefusedError:
-            break
-        assert time.monotonic() < deadline, "the agent of a killed worker is still there"
-        time.sleep(0.02)
+    await_its_end(victim.stdout.strip(), 30)
 
 
 def test_says_that_the_sidecar_is_not_there_or_gone(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
@@ -586,8 +591,6 @@ print("fine")
 
 def test_waits_while_a_sidecar_lets_nobody_in(tmp_path: Path) -> None:
     """Where more wait than may: Linux lets nobody wait then who has a time limit."""
-    import socket
-
     from hawser import _client
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
@@ -690,8 +693,6 @@ if child == 0:
 print(agent.describe()["addresses"][0], child, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    import socket
-
     file = Path(sidecar[0]).parent / "parent.py"
     file.write_text(source)
     env = {**os.environ, "PYTHONPATH": str(Path(hawser.__file__).parents[1]), "HAWSER_PYTHON_SIDECAR": sidecar[0]}
@@ -700,15 +701,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     address, child = parent.stdout.readline().split()
     try:
         assert parent.wait(30) == -9
-        host, _, port = address.rpartition(":")
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection((host, int(port)), timeout=5).close()
-            except ConnectionRefusedError:
-                break
-            assert time.monotonic() < deadline, "the agent of a killed worker is still there"
-            time.sleep(0.02)
+        await_its_end(address, 20)
     finally:
         os.kill(int(child), signal.SIGKILL)
         parent.stdout.close()
@@ -719,7 +712,6 @@ def test_waits_for_files_while_too_many_are_open(tmp_path: Path, kind: str) -> N
     process = start(kind, path)
     try:
         import resource
-        import socket
 
         in_use = len(os.listdir(f"/proc/{process.pid}/fd"))
         before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
