@@ -53,21 +53,20 @@ public final class Sidecar implements AutoCloseable {
 
   /** Serves a socket, with these threads. */
   static Sidecar start(SidecarSocket socket, ThreadFactory threads) {
-    loadWhatServes();
     Sidecar sidecar = new Sidecar(socket, threads);
+    sidecar.loadWhatServes();
     sidecar.acceptor.start();
     return sidecar;
   }
 
   /** A class whose file cannot be opened, for too many are open, is missing for good: those of the first worker and log line. */
-  private static void loadWhatServes() {
+  private void loadWhatServes() {
     LOG.log(Level.DEBUG, "{0} {1}", TimeZone.getDefault(), ZonedDateTime.now(ZoneId.systemDefault()));
     int[] ends = Sockets.pair();
     try (Connection connection = new Connection(ends[0])) {
-      Sessions none = new Sessions(new Functions());
-      none.came(connection);
+      sessions.came(connection);
       Sockets.close(ends[1]);
-      new Attendant(connection, none, new Functions()).run(); // who hangs up at once
+      new Attendant(connection, sessions, functions).run(); // who hangs up at once
     }
   }
 
