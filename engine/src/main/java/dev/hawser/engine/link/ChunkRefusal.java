@@ -35,7 +35,7 @@ final class ChunkRefusal {
       case LOCAL_UNMAPPED ->
         "the memory of %s is not mapped any more: it was freed while it was registered; close a region before its memory is freed"
             .formatted(local(plan, position, detail));
-      case REMOTE_ACCESS, SUCCESS, FLUSHED ->
+      case REMOTE_ACCESS, SUCCESS, FLUSHED, WITHDRAWN ->
         "the target refused key, range or permission; compare with its registration" + code(detail);
     };
   }

@@ -1019,7 +1019,20 @@ final class Initiation {
       creditWaiters.remove(t);
       t.waitsForCredit = false;
     }
+    withdraw(t);
     wake(t);
+  }
+
+  /** What has not left is not worth waiting for, unless what comes behind it would pass for the whole. */
+  private void withdraw(TransferState t) {
+    if (t.op != DataRequest.Op.WRITE || (t.phase != Phase.DATA && !rules.mayWithdrawBehindRecord())) {
+      return;
+    }
+    for (PathGeneration g : link.live()) {
+      if (g.isUp() && g.holds(t)) {
+        g.connection.withdraw(t.id());
+      }
+    }
   }
 
   private void advanceClosing(TransferState t) {

@@ -53,6 +53,11 @@ class InitiatorRules {
     return true;
   }
 
+  /** May data be taken back that a record was posted behind? */
+  boolean mayWithdrawBehindRecord() {
+    return false;
+  }
+
   /**
    * What is said of the notification when a transfer ends without its acknowledgement.
    *

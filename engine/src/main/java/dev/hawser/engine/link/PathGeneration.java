@@ -330,7 +330,7 @@ final class PathGeneration implements ConnectionEvents {
       path.pace.acknowledged(length, nanos, bytesInFlight == 0, now);
       path.flow.completed(now, length, nanos);
       transfer.carriedOver(index, path.id, length);
-    } else {
+    } else if (status != WorkStatus.WITHDRAWN) {
       link.chunkRefused(this, transfer, slotPosition[slot], status, detail);
     }
     link.chunkEnded(transfer);

@@ -77,6 +77,13 @@ public interface Connection {
    */
   boolean postMessage(long workId, ByteBuffer message);
 
+  /**
+   * Initiator: takes back what was posted of a transfer's WRITE and has not begun to leave, where that can be done. It
+   * touches no memory any more, and completes in its turn as {@link WorkStatus#WITHDRAWN}; the target cannot tell that it is
+   * missing, so nothing that counts on it may have been posted.
+   */
+  default void withdraw(long transfer) {}
+
   /** Rings the doorbell for what was posted since the last call, if the transport batches. */
   void flushPosted();
 

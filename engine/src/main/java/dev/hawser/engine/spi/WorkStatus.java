@@ -20,5 +20,7 @@ public enum WorkStatus {
   /** Local memory could not be used: key, range or permission. */
   LOCAL_ACCESS,
   /** Local memory is not mapped any more although its region is registered. Some of this request may have been done. */
-  LOCAL_UNMAPPED
+  LOCAL_UNMAPPED,
+  /** Taken back before any of it left. Nothing of this request was done, here or there. */
+  WITHDRAWN
 }

@@ -86,7 +86,7 @@ final class Answers {
       case REMOTE_ACCESS -> 1;
       case REMOTE_REGION_CLOSED -> 2;
       case REMOTE_UNMAPPED -> 3;
-      case SUCCESS, FLUSHED, LOCAL_ACCESS, LOCAL_UNMAPPED ->
+      case SUCCESS, FLUSHED, LOCAL_ACCESS, LOCAL_UNMAPPED, WITHDRAWN ->
         throw new IllegalArgumentException(status + " is no refusal");
     };
   }

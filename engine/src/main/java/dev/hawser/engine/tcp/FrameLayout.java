@@ -68,6 +68,12 @@ final class FrameLayout {
     RawMemory.u64(at + TRANSFER, transfer);
   }
 
+  /** The same frame without segments and payload. */
+  static void empty(long at) {
+    RawMemory.u16(at + SEGMENTS, 0);
+    RawMemory.u64(at + LENGTH, 0);
+  }
+
   static int type(long at) {
     return RawMemory.u8(at + TYPE);
   }

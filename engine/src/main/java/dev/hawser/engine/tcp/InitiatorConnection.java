@@ -113,6 +113,7 @@ final class InitiatorConnection extends TcpConnection {
     int type = read && usable ? FrameLayout.READ : FrameLayout.WRITE;
     FrameLayout.writeHeader(at, type, 0, carried, request.chunk(), sequence, length, request.transfer());
     out.append(at, bytes);
+    long begin = out.tail() - 1;
     if (usable && ring != null) {
       placeStaged(request, read, at + FrameLayout.HEADER_BYTES, ring, sequence);
       if (read) {
@@ -124,8 +125,18 @@ final class InitiatorConnection extends TcpConnection {
         reads.post(sequence, carried, length, foreign);
       }
     }
-    outstanding.endsBefore(sequence, out.tail());
+    outstanding.queued(sequence, begin, out.tail());
+    if (kind == Outstanding.Kind.DATA && carried > 0 && ring == null) {
+      outstanding.mayBeWithdrawn(sequence, at);
+    }
     return true;
+  }
+
+  @Override
+  public void withdraw(long transfer) {
+    if (isOpen()) {
+      outstanding.withdraw(transfer, out);
+    }
   }
 
   @Override

@@ -29,7 +29,9 @@ final class Outstanding {
   private final Kind[] kinds = new Kind[SLOTS];
   private final @Nullable WorkStatus[] statuses = new @Nullable WorkStatus[SLOTS]; // null: not ended
   private final long[] details = new long[SLOTS];
+  private final long[] begins = new long[SLOTS]; // of data: the place in the send queue that its header is in
   private final long[] ends = new long[SLOTS]; // of data: the place in the send queue behind its last
+  private final long[] headers = new long[SLOTS]; // of data that can be withdrawn: where its header is; or 0
   private long head = 1; // oldest
   private long tail = 1; // next
   private long acknowledged; // highest
@@ -63,6 +65,7 @@ final class Outstanding {
     kinds[slot] = kind;
     statuses[slot] = status;
     details[slot] = 0;
+    headers[slot] = 0;
     if (kind != Kind.MESSAGE) {
       data++;
     }
@@ -83,9 +86,35 @@ final class Outstanding {
     details[slot(sequence)] = detail;
   }
 
-  /** Where in the send queue the bytes of a data request end. */
-  void endsBefore(long sequence, long place) {
-    ends[slot(sequence)] = place;
+  /** Where in the send queue the header and the bytes of a data request are. */
+  void queued(long sequence, long begin, long end) {
+    begins[slot(sequence)] = begin;
+    ends[slot(sequence)] = end;
+  }
+
+  /** The data request can be withdrawn as long as its header has not left. */
+  void mayBeWithdrawn(long sequence, long header) {
+    headers[slot(sequence)] = header;
+  }
+
+  /** Takes the data requests of a transfer, of which nothing has left, out of the send queue; each is sent empty. */
+  void withdraw(long transfer, SendQueue out) {
+    // What was posted last left least: from there up to the first that has begun.
+    for (long each = tail - 1; each - head >= 0; each--) {
+      int slot = slot(each);
+      if (statuses[slot] != null || headers[slot] == 0) {
+        continue;
+      }
+      if (!out.isWaiting(begins[slot], headers[slot])) {
+        return;
+      }
+      if (FrameLayout.transfer(headers[slot]) == transfer) {
+        out.drop(begins[slot], ends[slot], FrameLayout.segments(headers[slot]) * FrameLayout.SEGMENT_BYTES);
+        FrameLayout.empty(headers[slot]);
+        headers[slot] = 0;
+        end(each, WorkStatus.WITHDRAWN, 0);
+      }
+    }
   }
 
   /** Ends the data request that a place in the send queue belongs to, which has not been sent. */

@@ -193,6 +193,25 @@ final class SendQueue {
     return -1;
   }
 
+  /** True if nothing has been sent from an address on, which is in this place. */
+  boolean isWaiting(long place, long address) {
+    return place - head > 0 || (place == head && Places.address(place(place)) - address <= 0);
+  }
+
+  /**
+   * Takes out what has not begun to be sent: the places behind {@code first}, and the last control bytes in that one. They
+   * stay as empty places.
+   */
+  void drop(long first, long end, int controlBytes) {
+    long place = place(first);
+    Places.length(place, Places.length(place) - controlBytes);
+    appended -= controlBytes;
+    for (long i = first + 1; i - end < 0; i++) {
+      appended -= Places.length(place(i));
+      Places.length(place(i), 0);
+    }
+  }
+
   /** The first byte of a place that has not been sent. */
   long address(long place) {
     return Places.address(place(place));
@@ -215,7 +234,7 @@ final class SendQueue {
 
   private void remove(long bytes) {
     long left = bytes;
-    while (left > 0) {
+    while (left > 0 || (head != tail && Places.length(place(head)) == 0)) {
       long first = place(head);
       long length = Places.length(first);
       if (left < length) {

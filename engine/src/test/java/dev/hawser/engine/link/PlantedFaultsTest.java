@@ -278,6 +278,18 @@ final class PlantedFaultsTest {
   }
 
   @Test
+  void withdrawBehindRecord() {
+    found(
+        Scenario.everything(SimMode.STREAM),
+        new InitiatorRules() {
+          @Override
+          boolean mayWithdrawBehindRecord() {
+            return true;
+          }
+        });
+  }
+
+  @Test
   void mappedLapse() {
     found(
         Scenario.everything(SimMode.MAPPED),

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -44,6 +45,7 @@ public final class SimConnection implements Connection {
     byte @Nullable [] snapshot;
     boolean placed;
     boolean refused;
+    boolean withdrawn;
     boolean dropped;
     boolean late;
 
@@ -122,6 +124,29 @@ public final class SimConnection implements Connection {
     }
     launch(work);
     return true;
+  }
+
+  /** A stream's chunks that wait behind the one that is being sent: how far that has come is chance. */
+  @Override
+  public void withdraw(long transfer) {
+    if (aborted || pair.mode() != SimMode.STREAM) {
+      return;
+    }
+    Iterator<Work> newestFirst = posted.descendingIterator();
+    while (newestFirst.hasNext()) {
+      Work work = newestFirst.next();
+      if (work.op != DataRequest.Op.WRITE) {
+        continue;
+      }
+      if (work.snapshot != null || world.chance(250)) {
+        return; // it is being sent
+      }
+      if (work.transfer == transfer) {
+        work.withdrawn = true;
+        newestFirst.remove();
+        inbox.add(e -> e.completed(this, work.workId, WorkStatus.WITHDRAWN, 0));
+      }
+    }
   }
 
   /** The target refuses a chunk: a queue pair fails with it, software only says so. */
@@ -212,6 +237,10 @@ public final class SimConnection implements Connection {
       return;
     }
     kernelAcknowledges();
+    if (work.withdrawn) {
+      to.progress++;
+      return;
+    }
     if (work.refused) {
       to.progress++;
       refuse(work, to);
