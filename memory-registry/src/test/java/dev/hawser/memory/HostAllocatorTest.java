@@ -47,6 +47,21 @@ class HostAllocatorTest {
     }
   }
 
+  /** A page that is gone would be SIGBUS for whoever touches it: this process, and each peer that has mapped it. */
+  @Test
+  void nobodyCutsItOff() throws IOException {
+    try (MemoryRegistry registry = MemoryRegistry.create()) {
+      Region region = registry.allocate(10_000, Access.REMOTE_WRITE, BASE);
+      int fd = region.backing().orElseThrow().fd();
+      assertThat(FileDescriptors.isSizeSealed(fd)).isTrue();
+      assertThatThrownBy(() -> FileDescriptors.truncate(fd, 0)).hasMessageContaining("EPERM");
+      try (FileChannel peer = FileChannel.open(Path.of("/proc/self/fd/" + fd), StandardOpenOption.WRITE)) {
+        assertThatThrownBy(() -> peer.truncate(0)).isInstanceOf(IOException.class);
+      }
+      region.segment().set(ValueLayout.JAVA_INT, 9_996, 42);
+    }
+  }
+
   @Test
   void allPagesAreThereAndZero() throws IOException {
     long bytes = 8 << 20;

@@ -28,9 +28,6 @@ public final class MappedBindings {
   // int poll(struct pollfd *fds, nfds_t nfds, int timeout);
   public static final MethodHandle POLL =
       C.functionWithErrno("poll", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
-  // int fcntl(int fd, int cmd, ... /* arg */ );
-  public static final MethodHandle FCNTL =
-      C.functionWithErrno("fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), 2);
   // int prctl(int option, ... /* unsigned long arg2, arg3, arg4, arg5 */ );
   public static final MethodHandle PRCTL =
       C.functionWithErrno(

@@ -14,21 +14,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * The Linux calls that only this transport makes: pipes that serve as bells, sealed files, and permission to be reached.
+ * The Linux calls that only this transport makes: pipes that serve as bells, and permission to be reached.
  *
- * <p>Source: pipe(2), read(2), write(2), poll(2), fcntl(2) (file sealing), prctl(2). Thread-safe.
+ * <p>Source: pipe(2), read(2), write(2), poll(2), prctl(2). Thread-safe.
  */
 public final class MappedCalls {
   public static final int O_WRONLY = 1;
   public static final int O_NONBLOCK = 0x800;
   private static final int O_CLOEXEC = 0x80000;
-
-  public static final int MFD_ALLOW_SEALING = 2;
-  public static final int F_SEAL_SEAL = 1;
-  public static final int F_SEAL_SHRINK = 2;
-  public static final int F_SEAL_GROW = 4;
-  private static final int F_ADD_SEALS = 1033;
-  private static final int F_GET_SEALS = 1034;
 
   private static final int PR_SET_PTRACER = 0x59616d61;
 
@@ -98,24 +91,6 @@ public final class MappedCalls {
   }
 
   /**
-   * Forbids for ever what {@code seals} (of {@code F_SEAL_}) names.
-   *
-   * @throws NativeCallException if Linux refuses
-   */
-  public static void addSeals(int fd, int seals) {
-    fcntl(fd, F_ADD_SEALS, seals, "F_ADD_SEALS");
-  }
-
-  /**
-   * The seals of a file in memory.
-   *
-   * @throws NativeCallException if it is none ({@code EINVAL})
-   */
-  public static int seals(int fd) {
-    return fcntl(fd, F_GET_SEALS, 0, "F_GET_SEALS");
-  }
-
-  /**
    * Lets another process copy from and to this one where Yama (kernel.yama.ptrace_scope = 1) allows it to descendants
    * only.
    *
@@ -131,19 +106,5 @@ public final class MappedCalls {
       throw unexpected(t);
     }
     return rc < 0 ? Errno.of(errno) : 0;
-  }
-
-  private static int fcntl(int fd, int command, int argument, String name) {
-    MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) MappedBindings.FCNTL.invokeExact(errno, fd, command, argument);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
-    if (rc < 0) {
-      throw new NativeCallException("fcntl(fd " + fd + ", " + name + ")", Errno.of(errno));
-    }
-    return rc;
   }
 }

@@ -129,10 +129,12 @@ public final class PathSegment {
    * @throws NativeCallException if Linux refuses
    */
   public static int createFile() {
-    int fd = FileDescriptors.memfdCreate("hawser-path", FileDescriptors.MFD_CLOEXEC | MappedCalls.MFD_ALLOW_SEALING);
+    int fd =
+        FileDescriptors.memfdCreate(
+            "hawser-path", FileDescriptors.MFD_CLOEXEC | FileDescriptors.MFD_ALLOW_SEALING);
     try {
       FileDescriptors.truncate(fd, BYTES);
-      MappedCalls.addSeals(fd, MappedCalls.F_SEAL_SHRINK | MappedCalls.F_SEAL_GROW | MappedCalls.F_SEAL_SEAL);
+      FileDescriptors.sealSize(fd);
       return fd;
     } catch (RuntimeException e) {
       FileDescriptors.close(fd);
@@ -167,8 +169,7 @@ public final class PathSegment {
    * @return the segment, or null if the file is another
    */
   public static @Nullable PathSegment join(int fd, long nonceHigh, long nonceLow) {
-    int sealed = MappedCalls.F_SEAL_SHRINK | MappedCalls.F_SEAL_GROW;
-    if (FileDescriptors.identify(fd).size() != BYTES || (MappedCalls.seals(fd) & sealed) != sealed) {
+    if (FileDescriptors.identify(fd).size() != BYTES || !FileDescriptors.isSizeSealed(fd)) {
       return null;
     }
     PathSegment segment = map(fd);

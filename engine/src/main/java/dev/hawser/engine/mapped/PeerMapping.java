@@ -29,12 +29,14 @@ public final class PeerMapping {
   private final long base;
   private final long bytes;
   private final boolean writable;
+  private final boolean sealed;
   private final AtomicLongArray populated;
   private final AtomicLong missing;
   private long unmapped;
   private boolean unmapping; // guarded by this
 
-  private PeerMapping(long base, long bytes, boolean writable) {
+  private PeerMapping(long base, long bytes, boolean writable, boolean sealed) {
+    this.sealed = sealed;
     this.base = base;
     this.bytes = bytes;
     this.writable = writable;
@@ -67,7 +69,7 @@ public final class PeerMapping {
       // Both are optional. A child that is being forked shall not hold the peer's memory; huge pages where there are any.
       PageMappings.advise(base, bytes, MADV_DONTFORK);
       PageMappings.advise(base, bytes, PageMappings.MADV_HUGEPAGE);
-      return new PeerMapping(base, bytes, writable);
+      return new PeerMapping(base, bytes, writable, FileDescriptors.isSizeSealed(fd));
     } finally {
       FileDescriptors.close(fd);
     }
@@ -76,6 +78,11 @@ public final class PeerMapping {
   /** Where it begins in this process. */
   public long base() {
     return base;
+  }
+
+  /** Whether nobody can cut its file off: its pages stay as long as the mapping does. */
+  public boolean isSealed() {
+    return sealed;
   }
 
   /** Whether every page has its place, or is being given it, so that {@link #populate} need not be called any more. */

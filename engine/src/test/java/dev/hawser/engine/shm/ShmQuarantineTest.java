@@ -13,7 +13,6 @@ import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Region;
-import dev.hawser.memory.ffi.FileDescriptors;
 import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
@@ -153,23 +152,6 @@ class ShmQuarantineTest {
     rig.target.poll(rig.atTarget);
     rig.target.poll(rig.atTarget);
     assertThat(rig.atTarget.statusOf(1)).isEqualTo(WorkStatus.FLUSHED);
-  }
-
-  @Test
-  void aTruncatedFileFailsThePath() {
-    Region cut = rig.there.allocate(4 << 20, Access.REMOTE_READ_WRITE);
-    TransferPlan small = PathRig.plan(here, 0, cut, 0, 4 << 20);
-    rig.post(1, Op.WRITE, small, 0, 8);
-    rig.pump();
-    assertThat(rig.atInitiator.statusOf(1)).isEqualTo(WorkStatus.SUCCESS);
-    // What no registry does; a broken peer might.
-    FileDescriptors.truncate(cut.backing().orElseThrow().fd(), 0);
-    rig.post(2, Op.WRITE, small);
-    rig.pump();
-    assertThat(rig.atInitiator.faults).hasSize(1);
-    assertThat(rig.atInitiator.faults.getFirst().kind()).isEqualTo(PathFault.Kind.WORK_ERROR);
-    assertThat(rig.atInitiator.faults.getFirst().detail()).contains("truncated");
-    assertThat(rig.atInitiator.statusOf(2)).isEqualTo(WorkStatus.FLUSHED);
   }
 
   @Test

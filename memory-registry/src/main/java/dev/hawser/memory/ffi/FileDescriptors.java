@@ -14,16 +14,22 @@ import java.lang.foreign.ValueLayout;
 /**
  * Files as Linux numbers them. A descriptor is the caller's to close. Cold calls: each may allocate.
  *
- * <p>Source: memfd_create(2), ftruncate(2), open(2), close(2), statx(2). Thread-safe.
+ * <p>Source: memfd_create(2), ftruncate(2), fcntl(2) (file sealing), open(2), close(2), statx(2). Thread-safe.
  */
 public final class FileDescriptors {
   // asm-generic/fcntl.h; aarch64 has the same.
   private static final int F_GETFL = 3;
   private static final int F_SETFL = 4;
   private static final int O_NONBLOCK = 0x800;
+  private static final int F_ADD_SEALS = 1033;
+  private static final int F_GET_SEALS = 1034;
+  private static final int F_SEAL_SEAL = 1;
+  private static final int F_SEAL_SHRINK = 2;
+  private static final int F_SEAL_GROW = 4;
   private static final int LOCK_EX = 2; // sys/file.h
 
   public static final int MFD_CLOEXEC = 0x1;
+  public static final int MFD_ALLOW_SEALING = 0x2;
   public static final int MFD_HUGETLB = 0x4;
   public static final int MFD_HUGE_2MB = 21 << 26;
 
@@ -85,6 +91,34 @@ public final class FileDescriptors {
     }
     if (rc < 0) {
       throw new NativeCallException("ftruncate(fd " + fd + ", " + bytes + " bytes)", Errno.of(errno));
+    }
+  }
+
+  /**
+   * Fixes the size of a file in memory for ever, so that nobody, this process and its peers included, can take pages away
+   * under those who have mapped it: they would get SIGBUS.
+   *
+   * @param fd made with {@link #MFD_ALLOW_SEALING}
+   * @throws NativeCallException if Linux refuses
+   */
+  public static void sealSize(int fd) {
+    control(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  }
+
+  /**
+   * Whether a file keeps its size for ever; one that is not in memory does not.
+   *
+   * @throws NativeCallException if Linux refuses, for example {@code EBADF}
+   */
+  public static boolean isSizeSealed(int fd) {
+    int both = F_SEAL_SHRINK | F_SEAL_GROW;
+    try {
+      return (control(fd, F_GET_SEALS, 0) & both) == both;
+    } catch (NativeCallException e) {
+      if (e.errno() == Errno.EINVAL) {
+        return false;
+      }
+      throw e;
     }
   }
 
