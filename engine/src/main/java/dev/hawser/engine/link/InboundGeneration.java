@@ -37,6 +37,7 @@ final class InboundGeneration implements ConnectionEvents {
   final PathKey key;
   final int session;
   final Connection connection;
+  final ConnectionEnd end;
 
   /** By which rail of ours its bytes come. */
   final String rail;
@@ -59,6 +60,7 @@ final class InboundGeneration implements ConnectionEvents {
     this.session = session;
     this.rail = rail;
     this.connection = connection;
+    this.end = new ConnectionEnd(connection, cause -> link.endBroke(this, cause));
   }
 
   /** Says CLOSE, once. */

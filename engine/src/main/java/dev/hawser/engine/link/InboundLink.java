@@ -190,6 +190,17 @@ public final class InboundLink {
         });
   }
 
+  /** The owner's work threw: its session ends, at once if it throws again. Owner only. */
+  public void crashed(Throwable cause) {
+    String why = "internal error: " + cause;
+    if (state == State.ACTIVE) {
+      host.log(Level.ERROR, "session %d of %s is given up after an %s".formatted(session, initiator, why));
+      part(CloseKind.SESSION, why);
+    } else {
+      lapse(why);
+    }
+  }
+
   private void tell(Runnable command) {
     mailbox.offer(command);
     host.wake();
@@ -217,7 +228,10 @@ public final class InboundLink {
       if (g.state == InboundGeneration.State.FENCED) {
         continue;
       }
-      work += g.connection.poll(g);
+      work += poll(g);
+      if (g.end.isBroken()) {
+        continue;
+      }
       long progress = g.connection.progress();
       if (progress != g.lastProgress) {
         g.lastProgress = progress;
@@ -251,6 +265,34 @@ public final class InboundLink {
       told.forEach(Runnable::run);
     }
     return work;
+  }
+
+  /**
+   * Polls a path. Memory that is gone where nobody expected it ends this path only; anything else is the session's end, and
+   * from then on that of each path that goes on so, for its initiator must be answered.
+   */
+  private int poll(InboundGeneration g) {
+    if (g.end.isBroken()) {
+      return 0;
+    }
+    try {
+      return g.connection.poll(g);
+    } catch (RuntimeException | Error e) {
+      if (g.state != InboundGeneration.State.OPEN) {
+        g.end.broke(e);
+      } else if (e instanceof InternalError) {
+        host.log(Level.WARNING, "%s from %s: registered memory is gone: %s".formatted(g, initiator, e.getMessage()));
+        broke(g, new PathFault(PathFault.Kind.WORK_ERROR, "registered memory is gone: " + e.getMessage()));
+      } else {
+        throw e;
+      }
+      return 1;
+    }
+  }
+
+  /** For {@link ConnectionEnd}: what a mapped peer may still write to stays in quarantine. */
+  void endBroke(InboundGeneration g, Throwable cause) {
+    host.log(Level.ERROR, "%s from %s cannot be drained after an internal error: %s".formatted(g, initiator, cause));
   }
 
   /** When {@link #doWork} must be called again even if nothing happens. */
@@ -306,7 +348,7 @@ public final class InboundLink {
     }
     for (int i = 0; i < generations.size(); i++) {
       InboundGeneration g = generations.get(i);
-      if (g.state != InboundGeneration.State.FENCED && !g.connection.arm()) {
+      if (g.state != InboundGeneration.State.FENCED && !g.end.isBroken() && !g.connection.arm()) {
         return false;
       }
     }
@@ -496,9 +538,9 @@ public final class InboundLink {
     int work = 0;
     for (int i = strays.size() - 1; i >= 0; i--) {
       InboundGeneration g = strays.get(i);
-      work += g.connection.poll(g);
-      if (g.connection.drained()) {
-        g.connection.close();
+      work += poll(g);
+      if (g.end.isDrained()) {
+        g.end.close();
         strays.remove(i);
         work++;
       }
@@ -609,13 +651,13 @@ public final class InboundLink {
     if (fault.kind() == PathFault.Kind.PROTOCOL) {
       host.log(Level.WARNING, "%s from %s: %s".formatted(g, initiator, fault.detail()));
     }
-    g.connection.abort();
+    g.end.abort();
   }
 
   private void startFence(InboundGeneration g) {
     if (g.state == InboundGeneration.State.OPEN || g.state == InboundGeneration.State.BROKEN) {
       g.state = InboundGeneration.State.FENCING;
-      g.connection.abort();
+      g.end.abort();
     }
   }
 
@@ -623,16 +665,16 @@ public final class InboundLink {
     int work = 0;
     for (int i = generations.size() - 1; i >= 0; i--) {
       InboundGeneration g = generations.get(i);
-      if (g.state == InboundGeneration.State.BROKEN && g.connection.drained()) {
+      if (g.state == InboundGeneration.State.BROKEN && g.end.isDrained()) {
         // nobody asked for its fence yet, perhaps nobody ever will: remember only that it is quiet
-        g.connection.close();
+        g.end.close();
         generations.remove(i);
         work++;
       } else if (g.state == InboundGeneration.State.FENCING && isQuiet(g)) {
         g.state = InboundGeneration.State.FENCED;
         fenced.add(g.key.packed());
-        if (g.connection.drained()) {
-          g.connection.close();
+        if (g.end.isDrained()) {
+          g.end.close();
         } else {
           strays.add(g); // only a planted fault leaves it undrained
         }
@@ -650,7 +692,7 @@ public final class InboundLink {
   }
 
   private boolean isQuiet(InboundGeneration g) {
-    return g.connection.drained()
+    return g.end.isDrained()
         || !rules.drainBeforeFenceAck()
         || (state == State.LAPSING
             && (!rules.waitForMappedPeer() || !rules.processReceivedOnLapse()));

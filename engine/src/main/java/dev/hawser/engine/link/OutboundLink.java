@@ -459,12 +459,44 @@ public final class OutboundLink implements Link {
     waitFor(this::isGone, 2 * settings.drainNanos() + 1_000_000_000L);
   }
 
-  /** The owner's work threw: nothing of it can be trusted any more. Owner only. */
-  public void crashed(RuntimeException cause) {
-    host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an internal error: " + cause);
+  /** The owner's work threw: nothing of it can be trusted any more. Idempotent. Owner only. */
+  public void crashed(Throwable cause) {
     String why = "internal error: " + cause;
+    if (!crashed) {
+      crashed = true;
+      host.log(Level.ERROR, "the link to " + peer.name() + " is given up after an " + why);
+    }
     part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, why, why);
     leave();
+  }
+
+  private boolean crashed;
+
+  /**
+   * Polls a path. Memory that is gone where nobody expected it ends this path only; anything else is the link's end, and
+   * from then on that of each path that goes on so, for its chunks must come back.
+   */
+  private int poll(PathGeneration g) {
+    if (g.end.isBroken()) {
+      return 0;
+    }
+    try {
+      return g.connection.poll(g);
+    } catch (RuntimeException | Error e) {
+      if (!g.isUp()) {
+        g.end.broke(e);
+      } else if (e instanceof InternalError) {
+        fail(g, new PathFault(PathFault.Kind.WORK_ERROR, "registered memory is gone: " + e.getMessage()));
+      } else {
+        throw e;
+      }
+      return 1;
+    }
+  }
+
+  /** For {@link ConnectionEnd}. */
+  void endBroke(PathGeneration g, Throwable cause) {
+    host.log(Level.ERROR, "%s to %s cannot be drained after an internal error: %s".formatted(g, peer.name(), cause));
   }
 
   /** Fails everything because a newer incarnation of the peer is known. Any thread. */
@@ -529,6 +561,8 @@ public final class OutboundLink implements Link {
     try {
       doWork();
       more = isBusy() || host.wantsThread(now, armer);
+    } catch (RuntimeException | Error e) {
+      crashed(e); // whoever posted hears of it from the transfer
     } finally {
       host.leave(more);
     }
@@ -572,7 +606,7 @@ public final class OutboundLink implements Link {
     if (now - nextEvent > settings.heartbeatNanos()) {
       forgiveOwnAbsence(now - nextEvent);
     }
-    if (now - nextPeerLook >= 0) {
+    if (now - nextPeerLook >= 0 && !crashed) {
       lookAtPeer();
     }
     int work = mailbox.drain(mailReader);
@@ -582,8 +616,10 @@ public final class OutboundLink implements Link {
       if (g.isUp()) {
         g.connection.flushPosted();
       }
-      work += g.connection.poll(g);
-      noteProgress(g);
+      work += poll(g);
+      if (!g.end.isBroken()) {
+        noteProgress(g);
+      }
     }
     work += reapDrained();
     if (parting) {
@@ -641,7 +677,7 @@ public final class OutboundLink implements Link {
       return false;
     }
     for (int i = 0; i < live.size(); i++) {
-      if (!live.get(i).connection.arm()) {
+      if (!live.get(i).end.isBroken() && !live.get(i).connection.arm()) {
         return false;
       }
     }
@@ -1161,7 +1197,7 @@ public final class OutboundLink implements Link {
     if (fault.kind() != PathFault.Kind.ABORTED && !isClosed()) {
       host.log(Level.INFO, "%s to %s failed: %s".formatted(g, peer.name(), fault));
     }
-    g.connection.abort();
+    g.end.abort();
     if (!rules.drainBeforeEnd()) {
       initiation.wakeAllActive();
     }
@@ -1178,10 +1214,10 @@ public final class OutboundLink implements Link {
     int work = 0;
     for (int i = live.size() - 1; i >= 0; i--) {
       PathGeneration g = live.get(i);
-      if (g.state == PathGeneration.State.DRAINING && g.connection.drained()) {
+      if (g.state == PathGeneration.State.DRAINING && g.end.isDrained()) {
         live.remove(i);
-        String end = g.connection.peerEnd();
-        g.connection.close();
+        String end = g.end.isBroken() ? "" : g.connection.peerEnd();
+        g.end.close();
         g.becomeDead();
         initiation.generationDead(g);
         settlements.generationDead(g);

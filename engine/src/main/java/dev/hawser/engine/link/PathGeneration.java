@@ -54,6 +54,7 @@ final class PathGeneration implements ConnectionEvents {
   final int index;
   final int session;
   final Connection connection;
+  final ConnectionEnd end;
 
   State state = State.UP;
   PathFault fault = new PathFault(PathFault.Kind.ABORTED, "");
@@ -110,6 +111,7 @@ final class PathGeneration implements ConnectionEvents {
     this.index = index;
     this.session = session;
     this.connection = connection;
+    this.end = new ConnectionEnd(connection, cause -> link.endBroke(this, cause));
     for (int i = 0; i < SLOTS; i++) {
       freeSlots[i] = SLOTS - 1 - i;
     }

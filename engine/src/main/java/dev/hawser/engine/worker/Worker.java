@@ -11,7 +11,6 @@ import dev.hawser.engine.link.LinkHost;
 import dev.hawser.engine.link.OutboundLink;
 import dev.hawser.engine.net.Epoll;
 import dev.hawser.engine.spi.WaitSet;
-import dev.hawser.engine.wire.CloseKind;
 import dev.hawser.memory.Region;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -58,6 +57,11 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   /** A caller that polls again within this time polls all the time: its poll takes the place of being woken. */
   private static final long AGAIN_NANOS = 100_000;
 
+  /** How long the thread leaves alone what it does not get through. */
+  private static final long TROUBLE_NANOS = 10_000_000;
+
+  private static final long COMPLAINT_NANOS = 1_000_000_000L;
+
   private static final long MAX_SLEEP_NANOS = 1_000_000_000L;
 
   private final Epoll epoll = new Epoll();
@@ -73,6 +77,10 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
   private final AtomicBoolean owned = new AtomicBoolean();
   private volatile long lastCaller;
   private long lastPoll; // of a caller; owner only
+  private long lastWork; // the thread only
+  private String lastWhere = ""; // guarded by this, as are the next two
+  private long lastComplaint;
+  private long unsaid;
   /** The thread is in epoll, or about to be: set by the owner, cleared by whoever wakes the thread. */
   private volatile boolean asleep;
   private volatile boolean lingering;
@@ -119,39 +127,52 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
 
   @Override
   public void run() {
-    long lastWork = System.nanoTime();
+    lastWork = System.nanoTime();
     while (!stopping) {
-      if (leaveItToCallers()) {
-        continue;
-      }
-      if (!owned.compareAndSet(false, true)) {
-        awaitLeave();
-        continue;
-      }
-      wanted = false;
-      boolean sleep = false;
-      long timeout = 0;
       try {
-        int work = work();
-        long now = System.nanoTime();
-        if (work > 0) {
-          lastWork = now;
-        } else if (now - lastWork > SPIN_NANOS) {
-          timeout = Math.min(nextTimer(now) - now, MAX_SLEEP_NANOS);
-          sleep = timeout > 0 && arm();
-          asleep = sleep;
-        }
-      } finally {
-        owned.set(false);
-      }
-      if (sleep) {
-        epoll.await(timeout);
-        asleep = false;
-        lastWork = System.nanoTime() - SPIN_NANOS / 2;
-      } else {
-        makeWay();
+        round();
+      } catch (RuntimeException | Error e) {
+        // Without this thread all transfers of its links would stay as they are, whatever it was that one thing has met.
+        complain(thread.getName(), e);
+        LockSupport.parkNanos(this, TROUBLE_NANOS);
       }
     }
+  }
+
+  private void round() {
+    if (leaveItToCallers()) {
+      return;
+    }
+    if (!owned.compareAndSet(false, true)) {
+      awaitLeave();
+      return;
+    }
+    wanted = false;
+    boolean sleep = false;
+    long timeout = 0;
+    try {
+      int work = work();
+      long now = System.nanoTime();
+      if (work > 0) {
+        lastWork = now;
+      } else if (now - lastWork > SPIN_NANOS) {
+        timeout = Math.min(nextTimer(now) - now, MAX_SLEEP_NANOS);
+        sleep = timeout > 0 && arm();
+        asleep = sleep;
+      }
+    } finally {
+      owned.set(false);
+    }
+    if (!sleep) {
+      makeWay();
+      return;
+    }
+    try {
+      epoll.await(timeout);
+    } finally {
+      asleep = false;
+    }
+    lastWork = System.nanoTime() - SPIN_NANOS / 2;
   }
 
   /** Spins, but not on a core for which the peer may be waiting: with two cores that halved the round trip. */
@@ -197,9 +218,10 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       OutboundLink link = outbound.get(i);
       try {
         work += link.doWork();
-      } catch (RuntimeException e) {
-        LOG.log(Level.ERROR, "link to " + link.peer(), e);
+      } catch (RuntimeException | Error e) {
+        complain("link to " + link.peer(), e);
         link.crashed(e);
+        work++;
       }
       if (link.isGone()) {
         outbound.remove(i);
@@ -209,9 +231,10 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       InboundLink link = inbound.get(i);
       try {
         work += link.doWork();
-      } catch (RuntimeException e) {
-        LOG.log(Level.ERROR, "link from " + link.initiator(), e);
-        link.end(CloseKind.SESSION, "internal error: " + e, () -> {});
+      } catch (RuntimeException | Error e) {
+        complain("link from " + link.initiator(), e);
+        link.crashed(e);
+        work++;
       }
       if (link.isForgettable() && forget.test(link)) {
         inbound.remove(i--);
@@ -239,16 +262,43 @@ final class Worker implements LinkHost, Runnable, AutoCloseable {
       return false;
     }
     for (int i = 0; i < outbound.size(); i++) {
-      if (!outbound.get(i).arm()) {
+      OutboundLink link = outbound.get(i);
+      try {
+        if (!link.arm()) {
+          return false;
+        }
+      } catch (RuntimeException | Error e) {
+        complain("link to " + link.peer(), e);
+        link.crashed(e);
         return false;
       }
     }
     for (int i = 0; i < inbound.size(); i++) {
-      if (!inbound.get(i).arm()) {
+      InboundLink link = inbound.get(i);
+      try {
+        if (!link.arm()) {
+          return false;
+        }
+      } catch (RuntimeException | Error e) {
+        complain("link from " + link.initiator(), e);
+        link.crashed(e);
         return false;
       }
     }
     return true;
+  }
+
+  /** Says what was thrown where, once in a while: it may be thrown in each round. Any thread. */
+  private synchronized void complain(String where, Throwable what) {
+    long now = System.nanoTime();
+    if (where.equals(lastWhere) && now - lastComplaint < COMPLAINT_NANOS) {
+      unsaid++;
+      return;
+    }
+    LOG.log(Level.ERROR, unsaid == 0 ? where : "%s (%d more times before)".formatted(where, unsaid), what);
+    unsaid = 0;
+    lastComplaint = now;
+    lastWhere = where;
   }
 
   /** For tests. */
