@@ -30,11 +30,11 @@ final class ChunkRefusal {
       case REMOTE_REGION_CLOSED -> "the target closed that region; fetch its metadata again" + code(detail);
       case LOCAL_ACCESS -> "local memory cannot be used; " + localObstacle.get() + code(detail);
       case REMOTE_UNMAPPED ->
-        "the memory of %s at %s is not mapped any more: it was freed while it was registered; close a region there before its memory is freed"
+        "the memory of %s at %s is gone: its file was truncated, or it was unmapped, while it was registered; close a region there before its memory goes"
             .formatted(remote(plan, position, detail), peer);
       case LOCAL_UNMAPPED ->
-        "the memory of %s is not mapped any more: it was freed while it was registered; close a region before its memory is freed"
-            .formatted(local(plan, position, detail));
+        "the memory of %s is gone%s: its file was truncated, or it was unmapped, while it was registered; close a region before its memory goes"
+            .formatted(local(plan, position, detail), detail == 0 ? "" : " at 0x%x".formatted(detail));
       case REMOTE_ACCESS, SUCCESS, FLUSHED, WITHDRAWN ->
         "the target refused key, range or permission; compare with its registration" + code(detail);
     };

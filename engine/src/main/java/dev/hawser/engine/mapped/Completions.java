@@ -16,6 +16,7 @@ public final class Completions {
 
   private final long[] workIds = new long[CAPACITY];
   private final WorkStatus[] statuses = new WorkStatus[CAPACITY];
+  private final long[] details = new long[CAPACITY];
   private int head;
   private int tail;
 
@@ -27,13 +28,19 @@ public final class Completions {
     return head == tail;
   }
 
-  /** Adds one; whoever posts has made sure of the room. */
+  /** Adds one of which all is said; whoever posts has made sure of the room. */
   public void add(long workId, WorkStatus status) {
+    add(workId, status, 0);
+  }
+
+  /** Adds one; whoever posts has made sure of the room. */
+  public void add(long workId, WorkStatus status, long detail) {
     if (size() == CAPACITY) {
       throw new IllegalStateException("more than " + CAPACITY + " completions were not polled");
     }
     workIds[tail & MASK] = workId;
     statuses[tail & MASK] = status;
+    details[tail & MASK] = detail;
     tail++;
   }
 
@@ -43,7 +50,7 @@ public final class Completions {
     while (head != tail && delivered < limit) {
       int at = head++ & MASK;
       delivered++;
-      events.completed(connection, workIds[at], statuses[at], 0);
+      events.completed(connection, workIds[at], statuses[at], details[at]);
     }
     return delivered;
   }

@@ -43,6 +43,8 @@ public final class InitiatorConnection extends MappedConnection {
   private boolean later;
   // A request is refused, and there was no room to tell the target.
   private boolean untold;
+  // The same of the first request, which has begun.
+  private boolean firstUntold;
 
   /**
    * An end.
@@ -297,7 +299,7 @@ public final class InitiatorConnection extends MappedConnection {
     while (queue.isAnyWaiting() && bytes < mover.sliceBytes() && steps < most && !isOver()) {
       TransferPlan plan = queue.plan();
       if (plan == null) {
-        queue.begun(0, WorkStatus.SUCCESS);
+        queue.begun(0, WorkStatus.SUCCESS, 0);
         reap();
       } else if (begun || (revoked.isEmpty() && mayBegin(plan))) {
         long moved = slice(plan);
@@ -323,10 +325,10 @@ public final class InitiatorConnection extends MappedConnection {
       if (queue.isFirstRecord()) {
         publish(queue.firstWorkId(), queue.firstPosition());
       } else if (mover.isDone(queue.firstMark())) {
-        if (!isPeerThere()) {
+        if (!isPeerThere() || !isToldOfLoss()) {
           return done;
         }
-        complete(queue.firstWorkId(), queue.firstStatus());
+        completions().add(queue.firstWorkId(), queue.firstStatus(), queue.firstDetail());
       } else {
         PathFault fault = mover.fault();
         if (fault != null) {
@@ -343,6 +345,19 @@ public final class InitiatorConnection extends MappedConnection {
     return done;
   }
 
+  /** Whether the target knows it if some slice of the first request met memory that is not there. */
+  private boolean isToldOfLoss() {
+    Loss loss = mover.lostBefore(queue.firstMark());
+    if (loss != null && queue.firstStatus() == WorkStatus.SUCCESS) {
+      queue.firstLost(loss);
+      firstUntold = true;
+    }
+    if (firstUntold) {
+      firstUntold = !tellRefused(queue.firstTransfer());
+    }
+    return !firstUntold;
+  }
+
   /** Judges the next request; one that is refused ends here. */
   private boolean mayBegin(TransferPlan plan) {
     int before = version(); // what changes while it is judged may be what it lacks
@@ -357,7 +372,7 @@ public final class InitiatorConnection extends MappedConnection {
     waitingSince = -1;
     untold = verdict != Verdict.READY && !tellRefused(queue.transfer());
     if (verdict != Verdict.READY && !untold) {
-      queue.begun(0, verdict.status());
+      queue.begun(0, verdict.status(), 0);
       reap();
     }
     return verdict == Verdict.READY;
@@ -388,7 +403,7 @@ public final class InitiatorConnection extends MappedConnection {
     segment().stores(++stores);
     if (moved == length) {
       begun = false;
-      queue.begun(mover.begun(), WorkStatus.SUCCESS);
+      queue.begun(mover.begun(), WorkStatus.SUCCESS, 0);
       reap();
     }
     return moved;
@@ -396,18 +411,21 @@ public final class InitiatorConnection extends MappedConnection {
 
   /** The next request could not be moved: it ends, or the path fails. True if the path has failed. */
   private boolean moveFailed() {
-    WorkStatus lost = mover.lost();
+    Loss loss = mover.lost();
     PathFault fault = mover.fault();
     if (fault == null) {
       throw new IllegalStateException(describe() + ": the mover failed without saying why");
     }
-    if (lost == null || !tellRefused(queue.transfer())) {
+    if (loss == null) {
       fail(fault.kind(), fault.detail());
       return true;
     }
-    begun = false;
-    queue.begun(0, lost);
-    reap();
+    untold = !tellRefused(queue.transfer());
+    begun = untold; // once there is room it is tried again, and fails again
+    if (!untold) {
+      queue.begun(mover.begun(), loss.status(), loss.detail()); // slices before may still be under way
+      reap();
+    }
     return false;
   }
 

@@ -9,7 +9,6 @@ import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
-import dev.hawser.engine.spi.WorkStatus;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -90,7 +89,15 @@ public interface Mover {
    * How the request ends at whose memory a {@link #move} failed because it is not there any more; the path is good for
    * others. Null if none did since the last call.
    */
-  default @Nullable WorkStatus lost() {
+  default @Nullable Loss lost() {
+    return null;
+  }
+
+  /**
+   * The same of slices that were begun well, those before a number, which {@linkplain #isDone are done}: how the request ends
+   * that they belong to. Null if none was lost, or it was told.
+   */
+  default @Nullable Loss lostBefore(long number) {
     return null;
   }
 

@@ -27,6 +27,7 @@ public final class WorkQueue {
   private final long[] transfers = new long[CAPACITY];
   private final long[] marks = new long[CAPACITY];
   private final WorkStatus[] statuses = new WorkStatus[CAPACITY];
+  private final long[] details = new long[CAPACITY];
   private int head; // the first that has not ended
   private int next; // the first that has not begun, or not wholly
   private int tail;
@@ -96,10 +97,12 @@ public final class WorkQueue {
    *
    * @param mark what has to be done before it is
    * @param status how it ends then
+   * @param detail of its end, see {@link dev.hawser.engine.spi.ConnectionEvents#completed}
    */
-  public void begun(long mark, WorkStatus status) {
+  public void begun(long mark, WorkStatus status, long detail) {
     marks[next & MASK] = mark;
     statuses[next & MASK] = status;
+    details[next & MASK] = detail;
     next++;
   }
 
@@ -128,6 +131,20 @@ public final class WorkQueue {
 
   public WorkStatus firstStatus() {
     return statuses[head & MASK];
+  }
+
+  public long firstTransfer() {
+    return transfers[head & MASK];
+  }
+
+  /** The first has begun well, and ends as lost all the same. */
+  public void firstLost(Loss loss) {
+    statuses[head & MASK] = loss.status();
+    details[head & MASK] = loss.detail();
+  }
+
+  public long firstDetail() {
+    return details[head & MASK];
   }
 
   /** The first has ended, or is given up. */

@@ -35,32 +35,32 @@ public final class ForeignMemory {
   }
 
   /**
-   * Copies bytes to or from such memory. Where the kernel does not allow this call at all it is an ordinary copy.
+   * Copies bytes to or from such memory. Where the kernel does not allow this call at all it is an ordinary copy, which sees
+   * a truncated file only.
    *
    * @return false if something of it is not there; some bytes may have been copied
    */
   public boolean copy(long source, long destination, long bytes) {
     long done = 0;
     while (done < bytes) {
-      long moved = move(source + done, destination + done, bytes - done);
+      long moved = move(Processes.self(), source + done, destination + done, bytes - done);
       if (moved == 0 || moved == -Errno.EFAULT) {
         return false;
       }
       if (moved < 0) {
-        RawMemory.copy(source + done, destination + done, bytes - done);
-        return true;
+        return RawMemory.tryCopy(source + done, destination + done, bytes - done);
       }
       done += moved;
     }
     return true;
   }
 
-  private long move(long source, long destination, long bytes) {
+  private long move(int pid, long source, long destination, long bytes) {
     RawMemory.u64(to, destination);
     RawMemory.u64(to + 8, bytes);
     RawMemory.u64(from, source);
     RawMemory.u64(from + 8, bytes);
-    return Processes.readFrom(Processes.self(), to, 1, from, 1);
+    return Processes.readFrom(pid, to, 1, from, 1);
   }
 
   /**
@@ -68,12 +68,17 @@ public final class ForeignMemory {
    * each page: for the one moment in which something has failed.
    */
   public static long firstUnreadable(long address, long bytes) {
+    return firstUnreadable(Processes.self(), address, bytes);
+  }
+
+  /** The same of another process's memory, by addresses of its own. */
+  public static long firstUnreadable(int pid, long address, long bytes) {
     int page = PageMappings.pageBytes();
     try (Arena arena = Arena.ofConfined()) {
       ForeignMemory memory = new ForeignMemory(arena.allocate(NATIVE_BYTES, 8).address());
       MemorySegment one = arena.allocate(ValueLayout.JAVA_BYTE);
       for (long at = address; at - (address + bytes) < 0; at = (at & -page) + page) {
-        if (memory.move(at, one.address(), 1) == -Errno.EFAULT) {
+        if (memory.move(pid, at, one.address(), 1) == -Errno.EFAULT) {
           return at;
         }
       }

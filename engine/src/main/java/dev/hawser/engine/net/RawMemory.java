@@ -68,6 +68,22 @@ public final class RawMemory {
     MemorySegment.copy(ALL, from, ALL, to, bytes);
   }
 
+  /**
+   * Copies bytes whose pages may be gone behind a file that was truncated; the ranges may overlap. Memory that was unmapped
+   * ends the process all the same: see {@link ForeignMemory}.
+   *
+   * @return false if some page was gone; bytes of others may have been copied
+   */
+  public static boolean tryCopy(long from, long to, long bytes) {
+    try {
+      copy(from, to, bytes);
+      PendingFault.raise();
+      return true;
+    } catch (InternalError e) {
+      return false; // how the JVM reports SIGBUS
+    }
+  }
+
   /** Copies between native memory and a segment. */
   static void copy(long from, MemorySegment to, long offset, long bytes) {
     MemorySegment.copy(ALL, from, to, offset, bytes);

@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.shm;
 
+import dev.hawser.engine.mapped.Loss;
 import dev.hawser.engine.mapped.Mover;
 import dev.hawser.engine.mapped.PeerMapping;
 import dev.hawser.engine.mapped.PeerProcess;
@@ -13,12 +14,12 @@ import dev.hawser.engine.mapped.PeerRegions;
 import dev.hawser.engine.mapped.ProcFiles;
 import dev.hawser.engine.mapped.RequestJudge;
 import dev.hawser.engine.mapped.Verdict;
+import dev.hawser.engine.net.PendingFault;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.TransferPlan;
-import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.DeviceOps;
 import dev.hawser.memory.ffi.Errno;
 import org.jspecify.annotations.Nullable;
@@ -53,8 +54,13 @@ final class HostMover implements Mover {
   private @Nullable RemoteRegion lastRemote;
   private @Nullable PeerRegion lastPeer;
 
+  // The plan met last.
+  private @Nullable TransferPlan lastPlan;
+  private boolean lastMayMiss;
+
   private @Nullable PathFault fault;
-  private @Nullable WorkStatus lost;
+  private boolean missing; // something that the last call touched
+  private @Nullable Loss lost;
 
   HostMover(PeerRegions regions, DeviceOps host, PeerProcess peer, ProcFiles proc) {
     this.regions = regions;
@@ -83,13 +89,48 @@ final class HostMover implements Mover {
 
   @Override
   public long move(Op op, TransferPlan plan, long position, long length) {
+    boolean write = op == Op.WRITE;
+    missing = false;
+    long moved;
     try {
-      return slice(op == Op.WRITE, plan, position, length);
+      moved = slice(write, plan, position, length);
+      if (mayMiss(plan)) {
+        PendingFault.raise();
+      }
     } catch (InternalError e) {
       // How the JVM reports SIGBUS.
       fault = gone();
-      return -1;
+      missing = true;
+      moved = -1;
+      kernel.forget();
     }
+    if (missing) {
+      lost = MissingMemory.find(write, plan, position, Math.min(length, SLICE_BYTES), regions, peer.pid());
+    }
+    return moved;
+  }
+
+  /** Whether a copy of ours can meet memory that is gone: what registries allocate is sealed, and asked nothing. */
+  private boolean mayMiss(TransferPlan plan) {
+    if (plan != lastPlan) {
+      lastPlan = plan;
+      lastMayMiss = isLosable(plan);
+    }
+    return lastMayMiss;
+  }
+
+  private boolean isLosable(TransferPlan plan) {
+    boolean losable = false;
+    for (int i = 0; i < plan.localRegions(); i++) {
+      losable |= !plan.localRegion(i).isAllocated();
+    }
+    boolean mapped = false;
+    for (int i = 0; i < plan.remoteRegions(); i++) {
+      PeerMapping mapping = regions.get(plan.remoteRegion(i).id()).mapping();
+      mapped |= mapping != null;
+      losable |= mapping != null && !mapping.isSealed();
+    }
+    return mapped && losable;
   }
 
   @SuppressWarnings("ReferenceEquality") // the very object that was met last; comparing its parts would cost more
@@ -147,11 +188,21 @@ final class HostMover implements Mover {
     try {
       long mapped = there + region.delta();
       host.copy(write ? here : mapped, write ? mapped : here, bytes);
+      PendingFault.raise();
       return true;
     } catch (InternalError e) {
       fault = gone();
+      missing = true;
+      kernel.forget();
       return false;
     }
+  }
+
+  /** Whether what failed last did so since memory was not there. */
+  boolean wasMissing() {
+    boolean was = missing;
+    missing = false;
+    return was;
   }
 
   /** Ends what {@link #copy} began; false if that failed. */
@@ -160,10 +211,10 @@ final class HostMover implements Mover {
   }
 
   /** What the JVM's report of a SIGBUS means. */
-  PathFault gone() {
+  private PathFault gone() {
     return new PathFault(
         PathFault.Kind.WORK_ERROR,
-        "registered memory is not there any more: a file behind it was truncated, here or in " + peer);
+        "registered memory is gone: a file behind it was truncated, here or in " + peer);
   }
 
   private boolean runKernel(boolean write) {
@@ -178,15 +229,13 @@ final class HostMover implements Mover {
           default -> PathFault.Kind.WORK_ERROR;
         };
     fault = new PathFault(kind, KernelCopy.explain(errno, peer.pid(), proc));
-    if (errno == Errno.EFAULT) {
-      lost = kernel.isLostHere() ? WorkStatus.LOCAL_UNMAPPED : WorkStatus.REMOTE_UNMAPPED;
-    }
+    missing = errno == Errno.EFAULT;
     return false;
   }
 
   @Override
-  public @Nullable WorkStatus lost() {
-    WorkStatus found = lost;
+  public @Nullable Loss lost() {
+    Loss found = lost;
     lost = null;
     return found;
   }

@@ -6,7 +6,6 @@
 package dev.hawser.engine.shm;
 
 import dev.hawser.engine.mapped.ProcFiles;
-import dev.hawser.engine.net.ForeignMemory;
 import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.Processes;
 import java.lang.foreign.Arena;
@@ -27,8 +26,6 @@ final class KernelCopy implements AutoCloseable {
   private final MemorySegment local = arena.allocate((long) Processes.IOV_MAX * IOVEC_BYTES, 8);
   private final MemorySegment remote = arena.allocate((long) Processes.IOV_MAX * IOVEC_BYTES, 8);
   private int count;
-  private int failedFrom; // of the call that failed last
-  private int failedTo;
 
   KernelCopy(int pid) {
     this.pid = pid;
@@ -64,6 +61,11 @@ final class KernelCopy implements AutoCloseable {
     count++;
   }
 
+  /** Drops the pieces that were added. */
+  void forget() {
+    count = 0;
+  }
+
   /**
    * Copies all pieces added since the last call.
    *
@@ -90,22 +92,8 @@ final class KernelCopy implements AutoCloseable {
       }
       return 0;
     } finally {
-      failedFrom = done;
-      failedTo = count;
       count = 0;
     }
-  }
-
-  /** After {@code EFAULT}: whether it is memory of this process that is not there any more; else it is the other's. */
-  boolean isLostHere() {
-    for (int i = failedFrom; i < failedTo; i++) {
-      long at = (long) i * IOVEC_BYTES;
-      long address = local.get(ValueLayout.JAVA_LONG, at);
-      if (ForeignMemory.firstUnreadable(address, local.get(ValueLayout.JAVA_LONG, at + 8)) != -1) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /** Skips what was moved: the kernel stops early at a page that is not there, and then says so on the next call. */
@@ -134,7 +122,8 @@ final class KernelCopy implements AutoCloseable {
     return switch (errno) {
       case Errno.EPERM -> what + "; " + permission(proc.setting("kernel/yama/ptrace_scope"));
       case Errno.ESRCH -> what + "; it has ended";
-      case Errno.EFAULT -> what + "; registered memory is not mapped any more in one of the two processes";
+      case Errno.EFAULT ->
+        what + "; registered memory is gone in one of the two processes: unmapped, or its file truncated";
       case Errno.ENOSYS -> what + "; this kernel was built without CONFIG_CROSS_MEMORY_ATTACH";
       default -> what;
     };

@@ -6,12 +6,12 @@
 package dev.hawser.engine.shm;
 
 import dev.hawser.engine.mapped.Command;
+import dev.hawser.engine.mapped.Loss;
 import dev.hawser.engine.mapped.Mover;
 import dev.hawser.engine.mapped.Verdict;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.TransferPlan;
-import dev.hawser.engine.spi.WorkStatus;
 import org.jspecify.annotations.Nullable;
 
 /** Moves what is the host's on both sides by the processor, and what concerns devices through slots. Owner thread only. */
@@ -106,8 +106,13 @@ final class ShmMover implements Mover {
   }
 
   @Override
-  public @Nullable WorkStatus lost() {
+  public @Nullable Loss lost() {
     return host.lost();
+  }
+
+  @Override
+  public @Nullable Loss lostBefore(long number) {
+    return staged.lostBefore(number);
   }
 
   @Override

@@ -110,7 +110,8 @@ final class ShmTransport extends MappedTransport {
         ends,
         regions -> {
           HostMover mover = new HostMover(regions, HostDeviceOps.INSTANCE, ends.peer(), host().proc());
-          return new ShmMover(mover, new StagedMover(regions, HostDeviceOps.INSTANCE, mover, staging));
+          return new ShmMover(mover,
+              new StagedMover(regions, HostDeviceOps.INSTANCE, mover, ends.peer().pid(), staging));
         });
   }
 

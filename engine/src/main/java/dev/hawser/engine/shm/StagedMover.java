@@ -6,11 +6,13 @@
 package dev.hawser.engine.shm;
 
 import dev.hawser.engine.mapped.Command;
+import dev.hawser.engine.mapped.Loss;
 import dev.hawser.engine.mapped.PeerMapping;
 import dev.hawser.engine.mapped.PeerRegion;
 import dev.hawser.engine.mapped.PeerRegions;
 import dev.hawser.engine.mapped.RequestJudge;
 import dev.hawser.engine.mapped.Verdict;
+import dev.hawser.engine.net.PendingFault;
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
@@ -97,6 +99,8 @@ final class StagedMover {
   private final Command command = new Command();
   private final List<PeerSlots> peerSlots = new ArrayList<>();
   private final Slice[] slices = new Slice[DEPTH];
+  private final LostSlices losses = new LostSlices();
+  private final int peerPid;
   private long begun;
   private long done;
   private int polls; // counted while a ring is being made, so that who waits asks again
@@ -105,7 +109,8 @@ final class StagedMover {
   private @Nullable PathFault fault;
   private boolean ended;
 
-  StagedMover(PeerRegions regions, DeviceOps host, HostMover hostMover, Staging staging) {
+  StagedMover(PeerRegions regions, DeviceOps host, HostMover hostMover, int peerPid, Staging staging) {
+    this.peerPid = peerPid;
     this.regions = regions;
     this.judge = new RequestJudge(regions, _ -> true);
     this.host = host;
@@ -186,12 +191,7 @@ final class StagedMover {
     if (begun - done == DEPTH) {
       return 0;
     }
-    try {
-      return begin(op, plan, position, length);
-    } catch (InternalError e) {
-      fault = hostMover.gone();
-      return -1;
-    }
+    return begin(op, plan, position, length);
   }
 
   private long begin(Op op, TransferPlan plan, long position, long length) {
@@ -220,18 +220,18 @@ final class StagedMover {
     if (fromDevice && ring != null) {
       leave(slice, ring);
     } else if (toDevice && ring != null) {
-      if (!copyThere(slice, ring.address(slice.slot), false)) {
+      if (!copyThere(slice, begun, ring.address(slice.slot), false)) {
         ring.submit(false, slice.slot);
         return -1;
       }
-      enter(slice, ring);
+      enter(slice, ring); // whatever came, if some of it was not there
     } else if (slice.write && peer != null) {
-      long at = SharedSlots.slot(peer.mapping.base(), slice.peerSlot);
-      for (int i = 0; i < slice.pieces; i++) {
-        host.copy(slice.here[i], at, slice.lengths[i]);
-        at += slice.lengths[i];
+      if (copyHere(slice, begun, SharedSlots.slot(peer.mapping.base(), slice.peerSlot), true)) {
+        slice.stage = Stage.READY_TO_GO;
+      } else {
+        peer.free[peer.freeCount++] = slice.peerSlot;
+        slice.stage = Stage.DONE; // with what is told of it by its number
       }
-      slice.stage = Stage.READY_TO_GO;
     } else {
       slice.stage = Stage.READY_TO_GO;
     }
@@ -310,42 +310,65 @@ final class StagedMover {
     slice.stage = Stage.ENTERING;
   }
 
-  /** Copies between a slot and the target's memory of the host; false if that failed. */
-  private boolean copyThere(Slice slice, long slot, boolean write) {
+  /** Copies between a slot and memory of the host here; false if that is gone. */
+  private boolean copyHere(Slice slice, long number, long slot, boolean out) {
     long at = slot;
-    for (int i = 0; i < slice.pieces; i++) {
-      if (!hostMover.copy(regions.get(slice.regions[i]), slice.there[i], at, slice.lengths[i], write)) {
-        return copyFailed();
+    try {
+      for (int i = 0; i < slice.pieces; i++) {
+        host.copy(out ? slice.here[i] : at, out ? at : slice.here[i], slice.lengths[i]);
+        at += slice.lengths[i];
       }
-      at += slice.lengths[i];
+      PendingFault.raise();
+      return true;
+    } catch (InternalError e) {
+      // How the JVM reports SIGBUS.
+      losses.add(number, MissingMemory.here(slice.here, slice.lengths, slice.pieces));
+      return false;
     }
-    return hostMover.copied(write) || copyFailed();
   }
 
-  /** Other requests are in slots behind this one, so the path ends, whose fault it may be. */
-  private boolean copyFailed() {
-    fault = hostMover.fault();
-    hostMover.lost();
-    return false;
+  /** Copies between a slot and the target's memory of the host; false if that failed, and not for want of that memory. */
+  private boolean copyThere(Slice slice, long number, long slot, boolean write) {
+    long at = slot;
+    boolean good = true;
+    for (int i = 0; i < slice.pieces && good; i++) {
+      good = hostMover.copy(regions.get(slice.regions[i]), slice.there[i], at, slice.lengths[i], write);
+      at += slice.lengths[i];
+    }
+    good = good && hostMover.copied(write);
+    if (good) {
+      return true;
+    }
+    PathFault found = hostMover.fault();
+    if (!hostMover.wasMissing()) {
+      fault = found;
+      return false;
+    }
+    losses.add(number, MissingMemory.there(slice.there, slice.lengths, slice.regions, slice.pieces, regions, peerPid));
+    return true;
+  }
+
+  /** As {@link dev.hawser.engine.mapped.Mover#lostBefore}. */
+  @Nullable
+  Loss lostBefore(long number) {
+    return losses.takeBefore(number);
   }
 
   /** Lets every slice go on as far as it can. */
   private void moveOn() {
     try {
       for (long number = done; number < begun && fault == null; number++) {
-        moveOn(slice(number));
+        moveOn(slice(number), number);
       }
     } catch (DriverException e) {
       fault = new PathFault(PathFault.Kind.WORK_ERROR, String.valueOf(e.getMessage()));
-    } catch (InternalError e) {
-      fault = hostMover.gone();
     }
     while (done < begun && slice(done).stage == Stage.DONE) {
       done++;
     }
   }
 
-  private void moveOn(Slice slice) {
+  private void moveOn(Slice slice, long number) {
     StagingRing ring = slice.ring;
     PeerSlots peer = slice.peer;
     if (slice.stage == Stage.LEAVING && ring != null && ring.isDone(slice.slot)) {
@@ -353,7 +376,7 @@ final class StagedMover {
       if (peer != null) {
         host.copy(from, SharedSlots.slot(peer.mapping.base(), slice.peerSlot), slice.bytes);
         slice.stage = Stage.READY_TO_GO;
-      } else if (!copyThere(slice, from, true)) {
+      } else if (!copyThere(slice, number, from, true)) {
         return;
       } else {
         slice.stage = Stage.DONE;
@@ -364,7 +387,7 @@ final class StagedMover {
       slice.stage = Stage.AT_TARGET;
     }
     if (slice.stage == Stage.CAME && peer != null) {
-      come(slice, ring, peer);
+      come(slice, number, ring, peer);
     }
     if (slice.stage == Stage.ENTERING && ring != null && ring.isDone(slice.slot)) {
       ring.give(slice.slot);
@@ -372,14 +395,10 @@ final class StagedMover {
     }
   }
 
-  private void come(Slice slice, @Nullable StagingRing ring, PeerSlots peer) {
+  private void come(Slice slice, long number, @Nullable StagingRing ring, PeerSlots peer) {
     long from = SharedSlots.slot(peer.mapping.base(), slice.peerSlot);
     if (ring == null) {
-      long at = from;
-      for (int i = 0; i < slice.pieces; i++) {
-        host.copy(at, slice.here[i], slice.lengths[i]);
-        at += slice.lengths[i];
-      }
+      boolean _ = copyHere(slice, number, from, false);
       slice.stage = Stage.DONE;
     } else {
       host.copy(from, ring.address(slice.slot), slice.bytes);

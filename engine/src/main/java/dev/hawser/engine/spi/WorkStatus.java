@@ -15,11 +15,11 @@ public enum WorkStatus {
   REMOTE_ACCESS,
   /** The target's region is closed or being closed. Nothing of this request was applied. */
   REMOTE_REGION_CLOSED,
-  /** The target's memory is not mapped any more although its region is registered. Some of this request may have been done. */
+  /** The target's memory is gone although its region is registered: unmapped, or its file truncated. Some of this request may have been done. */
   REMOTE_UNMAPPED,
   /** Local memory could not be used: key, range or permission. */
   LOCAL_ACCESS,
-  /** Local memory is not mapped any more although its region is registered. Some of this request may have been done. */
+  /** Local memory is gone although its region is registered: unmapped, or its file truncated. Some of this request may have been done. */
   LOCAL_UNMAPPED,
   /** Taken back before any of it left. Nothing of this request was done, here or there. */
   WITHDRAWN

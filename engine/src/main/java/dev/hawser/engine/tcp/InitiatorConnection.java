@@ -222,6 +222,7 @@ final class InitiatorConnection extends TcpConnection {
     long at = segments;
     int slot = ring.take();
     long host = ring.address(slot);
+    long lost = 0;
     if (read) {
       stagedIn.begin(sequence, ring, slot);
       reads.add(host, request.length());
@@ -235,8 +236,8 @@ final class InitiatorConnection extends TcpConnection {
         stagedIn.add(cursor.localAddress(), length, onDevice);
       } else if (onDevice) {
         ring.add(true, cursor.localAddress(), host, length);
-      } else {
-        RawMemory.copy(cursor.localAddress(), host, length);
+      } else if (!RawMemory.tryCopy(cursor.localAddress(), host, length) && lost == 0) {
+        lost = cursor.localAddress();
       }
       host += length;
       at += FrameLayout.SEGMENT_BYTES;
@@ -245,6 +246,10 @@ final class InitiatorConnection extends TcpConnection {
       ring.submit(true, slot);
       out.append(ring.address(slot), request.length());
       stagedOut.add(out, ring, slot);
+    }
+    if (lost != 0) {
+      outstanding.end(sequence, WorkStatus.LOCAL_UNMAPPED, lost);
+      failAt(lost);
     }
   }
 
@@ -258,10 +263,15 @@ final class InitiatorConnection extends TcpConnection {
   void lost(long place) {
     long address = out.address(place);
     outstanding.endAt(place, WorkStatus.LOCAL_UNMAPPED, address);
+    failAt(address);
+  }
+
+  private void failAt(long address) {
     fail(
         new PathFault(
             PathFault.Kind.ABORTED,
-            "%s: local memory at 0x%x is not mapped any more".formatted(describe(), address)));
+            "%s: local memory at 0x%x is gone: its file was truncated, or it was unmapped".formatted(describe(),
+                address)));
   }
 
   @Override

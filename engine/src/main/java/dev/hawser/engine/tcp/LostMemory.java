@@ -37,7 +37,7 @@ final class LostMemory {
         if (told.add(region.id())) {
           LOG.log(
               Level.WARNING,
-              "the memory of %s is not mapped any more at 0x%x, though it is registered: a request of a peer failed (%s), and so will all others; close a region before its memory is freed"
+              "the memory of %s is gone at 0x%x: its file was truncated, or it was unmapped, while it was registered; a request of a peer failed (%s), and so will all others; close a region before its memory goes"
                   .formatted(region, address, whose));
         }
         return region.id();

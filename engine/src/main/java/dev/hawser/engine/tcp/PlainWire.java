@@ -30,6 +30,11 @@ final class PlainWire implements Wire {
   }
 
   @Override
+  public long lost() {
+    return 0;
+  }
+
+  @Override
   public boolean readTellsLostPlaces() {
     return true;
   }

@@ -10,6 +10,7 @@ import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.staging.PathStaging;
 import dev.hawser.engine.staging.StagingRing;
 import dev.hawser.memory.Device;
+import java.util.function.LongToIntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,7 @@ final class ReadService {
   private final long segments;
   private final PathStaging staging;
   private final StagedOutput stagedOut;
+  private final LongToIntFunction lostRegions;
   private final long[] sequences = new long[READS];
   private final int[] counts = new int[READS]; // segments that have not been queued
   private final long[] remaining = new long[READS];
@@ -51,7 +53,13 @@ final class ReadService {
   private long offset; // in its first segment
   private Device device = Device.HOST; // of that READ, if it is to be staged
 
-  ReadService(long segments, PathStaging staging, StagedOutput stagedOut) {
+  /**
+   * None.
+   *
+   * @param lostRegions is told where memory is not there any more, and gives the id of its region
+   */
+  ReadService(long segments, PathStaging staging, StagedOutput stagedOut, LongToIntFunction lostRegions) {
+    this.lostRegions = lostRegions;
     this.segments = segments;
     this.staging = staging;
     this.stagedOut = stagedOut;
@@ -228,7 +236,10 @@ final class ReadService {
       long n = Math.min(left, FrameLayout.segmentLength(at) - offset);
       long from = FrameLayout.segmentAddress(at) + offset;
       if (check.deviceOf(FrameLayout.segmentRegion(at)).isHost()) {
-        RawMemory.copy(from, host, n);
+        if (!RawMemory.tryCopy(from, host, n)) {
+          lost = true; // as many bytes as were announced follow all the same
+          lostRegion = lostRegions.applyAsInt(from);
+        }
       } else {
         ring.add(true, from, host, n);
       }

@@ -203,6 +203,10 @@ final class Receiver {
     if (read > 0) {
       long payload = Math.min(read, remaining);
       advance(payload);
+      if (wire.lost() != 0 && !discarding) {
+        discarding = true;
+        lost = wire.lost();
+      }
       end = (int) (read - payload);
     }
     return read;
@@ -244,9 +248,9 @@ final class Receiver {
       if (!discarding) {
         long place = places + (long) next * Places.BYTES;
         n = (int) Math.min(n, Places.length(place));
-        if (!foreign) {
-          RawMemory.copy(at(), Places.address(place), n);
-        } else if (!memory.copy(at(), Places.address(place), n)) {
+        long to = Places.address(place);
+        // Memory that stays mapped can only lose the file behind it: the kernel need not be asked.
+        if (foreign ? !memory.copy(at(), to, n) : !RawMemory.tryCopy(at(), to, n)) {
           lose();
           continue;
         }

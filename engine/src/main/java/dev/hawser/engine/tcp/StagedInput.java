@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.tcp;
 
+import dev.hawser.engine.net.PendingFault;
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.staging.StagingRing;
 import java.util.Arrays;
@@ -185,6 +186,7 @@ final class StagedInput {
       from += request.lengths[i];
     }
     ring.submit(false, request.slot);
+    PendingFault.raise(); // if memory of the host was gone: the path ends, with what is in slots behind it
   }
 
   /** Gives back every use: no device touches anything any more. */

@@ -29,7 +29,7 @@ final class TargetConnection extends TcpConnection {
     super(key, stream, ReadService.NATIVE_BYTES, staging);
     this.lostMemory = lostMemory;
     this.check = new RequestCheck(registry);
-    this.reads = new ReadService(extra, staging, stagedOut);
+    this.reads = new ReadService(extra, staging, stagedOut, address -> lostMemory.met(address, describe()));
   }
 
   @Override

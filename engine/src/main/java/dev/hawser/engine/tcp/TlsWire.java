@@ -28,6 +28,7 @@ final class TlsWire implements Wire {
   private final MemorySegment wholeBuffer = Arena.ofAuto().allocate(Places.BYTES, 8);
   private final long whole = wholeBuffer.address(); // the outgoing buffer, as an element of struct iovec
   private String failure = "";
+  private long lost;
 
   TlsWire(int fd, SSLEngine engine) {
     this.channel = new TlsChannel(fd, engine, TlsChannel.Reading.AHEAD);
@@ -105,7 +106,9 @@ final class TlsWire implements Wire {
     for (int i = 0; i < count && done < BUFFER_BYTES; i++) {
       long at = places + (long) i * Places.BYTES;
       int n = (int) Math.min(Places.length(at), BUFFER_BYTES - done);
-      RawMemory.copy(Places.address(at), outAddress + done, n);
+      if (!RawMemory.tryCopy(Places.address(at), outAddress + done, n)) {
+        return done > 0 ? done : -Errno.EFAULT;
+      }
       done += n;
     }
     return done;
@@ -117,8 +120,14 @@ final class TlsWire implements Wire {
   }
 
   @Override
+  public long lost() {
+    return lost;
+  }
+
+  @Override
   public long read(long places, int count) {
     long total = 0;
+    lost = 0;
     for (int place = 0; place < count; place++) {
       long at = places + (long) place * Places.BYTES;
       long to = Places.address(at);
@@ -135,7 +144,9 @@ final class TlsWire implements Wire {
         if (n <= 0) {
           return total > 0 ? total : n;
         }
-        RawMemory.copy(inAddress, to, n);
+        if (!RawMemory.tryCopy(inAddress, to, n) && lost == 0) {
+          lost = to; // what comes behind is taken off the wire all the same
+        }
         to += n;
         left -= n;
         total += n;

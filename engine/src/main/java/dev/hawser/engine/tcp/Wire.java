@@ -25,9 +25,12 @@ sealed interface Wire permits PlainWire, TlsWire {
    */
   long read(long places, int count);
 
+  /** Where the last {@link #read} could not put bytes that it took, for the memory there is gone; 0 if it could. */
+  long lost();
+
   /**
    * Whether {@link #read} says {@code -EFAULT} where a place is not there any more, and has taken nothing then. Otherwise it
-   * must be given memory only that stays.
+   * must be given memory only that stays mapped; what is gone of that is told by {@link #lost}.
    */
   boolean readTellsLostPlaces();
 

@@ -11,7 +11,9 @@ import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.WorkStatus;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Keeps what a connection reports, in order. */
 final class Recorder implements ConnectionEvents {
@@ -22,6 +24,7 @@ final class Recorder implements ConnectionEvents {
   record Flush(long transfer, boolean abort) {}
 
   final List<Completed> completed = new ArrayList<>();
+  final Map<Long, Long> details = new HashMap<>(); // that are not 0, by work
   final List<byte[]> messages = new ArrayList<>();
   final List<Flush> flushes = new ArrayList<>();
   final List<PathFault> faults = new ArrayList<>();
@@ -31,6 +34,9 @@ final class Recorder implements ConnectionEvents {
   @Override
   public void completed(Connection connection, long workId, WorkStatus status, long detail) {
     completed.add(new Completed(workId, status));
+    if (detail != 0) {
+      details.put(workId, detail);
+    }
   }
 
   @Override

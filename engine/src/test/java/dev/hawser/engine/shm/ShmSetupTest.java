@@ -300,7 +300,7 @@ class ShmSetupTest {
     Files.writeString(scope, "3\n");
     assertThat(KernelCopy.explain(Errno.EPERM, 8, proc)).contains("reboot");
     assertThat(KernelCopy.explain(Errno.ESRCH, 8, proc)).contains("process 8").contains("ended");
-    assertThat(KernelCopy.explain(Errno.EFAULT, 8, proc)).contains("not mapped any more");
+    assertThat(KernelCopy.explain(Errno.EFAULT, 8, proc)).contains("registered memory is gone");
     assertThat(KernelCopy.explain(Errno.ENOSYS, 8, proc)).contains("CONFIG_CROSS_MEMORY_ATTACH");
   }
 

@@ -276,7 +276,8 @@ final class WorkerEngineTest {
               TransferEnd.Failed.class,
               end -> {
                 assertThat(end.cause()).isEqualTo(TransferEnd.Cause.REMOTE_ACCESS);
-                assertThat(end.message()).contains("the memory of region 2 ", "at target is not mapped any more");
+                assertThat(end.message()).contains("the memory of region 2 ",
+                    "at target is gone: its file was truncated");
               });
       assertThat(other.postAndAwait(SECOND.multipliedBy(4))).isTrue();
     } finally {

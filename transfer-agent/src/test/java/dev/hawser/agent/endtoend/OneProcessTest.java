@@ -33,6 +33,7 @@ import dev.hawser.engine.TransferEnd.Cause;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.Region;
+import dev.hawser.memory.ffi.FileDescriptors;
 import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.metadata.MetadataConfig;
 import dev.hawser.metadata.MetadataService;
@@ -144,13 +145,52 @@ class OneProcessTest {
     PageMappings.unmap(freed, bytes);
   }
 
+  /** A file that is mapped and registered, and cut off by somebody: as above, on both sides, and long before any deadline. */
+  @ParameterizedTest
+  @MethodSource(TRANSPORTS)
+  void aFileThatWasTruncatedFailsItsTransfersWithItsRegion(String transport) {
+    int bytes = 1 << 20;
+    int file = FileDescriptors.memfdCreate("hawser-test", FileDescriptors.MFD_CLOEXEC);
+    FileDescriptors.truncate(file, bytes);
+    long address =
+        PageMappings.map(
+            bytes, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
+    try (Agent here = start("here", transport); Agent there = start("there", transport)) {
+      Region ours = here.allocate("pool", bytes);
+      Region lost = here.register("lost", address, bytes, Access.LOCAL);
+      there.allocate("pool", bytes);
+      Region gone = there.register("gone", address, bytes, Access.REMOTE_READ_WRITE);
+      Peer peer = here.addPeer(there.metadata());
+      BlockList pool = peer.region("pool").blocks();
+      BlockList remote = peer.region("gone").blocks();
+      here.prepare(Operation.WRITE, Blocks.of(lost), peer, remote).postAndAwait(LONG);
+      FileDescriptors.truncate(file, 8192);
+
+      long start = System.nanoTime();
+      for (int round = 0; round < 20; round++) {
+        for (Operation operation : Operation.values()) {
+          refusedForItsMemory(here.prepare(operation, Blocks.of(ours), peer, remote), Cause.REMOTE_ACCESS, gone,
+              "at there");
+          refusedForItsMemory(here.prepare(operation, Blocks.of(lost), peer, pool), Cause.LOCAL_ACCESS, lost, "");
+        }
+        here.prepare(Operation.WRITE, Blocks.of(ours), peer, pool).notification(new byte[] {1}).postAndAwait(LONG);
+        assertThat(there.awaitNotification(LONG).payload()).containsExactly(1);
+      }
+      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(LONG);
+      lost.close(LONG);
+      gone.close(LONG);
+    }
+    PageMappings.unmap(address, bytes);
+    FileDescriptors.close(file);
+  }
+
   private static void refusedForItsMemory(PreparedTransfer transfer, Cause cause, Region region, String where) {
     assertThatThrownBy(() -> transfer.notification(new byte[] {9}).postAndAwait(LONG))
         .isInstanceOfSatisfying(TransferException.class,
             failed -> assertThat(failed.failure()).as(failed.getMessage()).isEqualTo(cause))
         .hasMessageContaining("the memory of region " + Integer.toUnsignedString(region.id()))
         .hasMessageContaining(where)
-        .hasMessageContaining("is not mapped any more");
+        .hasMessageContaining("is gone");
   }
 
   @ParameterizedTest
