@@ -27,6 +27,8 @@ SLICE = 0.1
 FOREVER = 86_400.0
 ANSWER = 1.0
 """How long a sidecar's answer to a wait may take beyond the time of that wait."""
+BRIEFLY = 0.1
+"""How long an event loop is held up by a sidecar that does not answer."""
 _told = threading.local()
 _TIME_TOLD = re.compile(r"(?<=after )(PT[0-9.HMS]+|\d+ ms)|(?<=within )PT[0-9.HMS]+|\d+ ms(?= after)")
 
@@ -129,6 +131,23 @@ def told_until() -> Optional[float]:
     return getattr(_told, "end", None)
 
 
+@contextlib.contextmanager
+def briefly(seconds: float = BRIEFLY) -> Iterator[None]:
+    """What this thread asks a sidecar within is answered within some seconds, or raises NotAnswering. The answer is kept then,
+    as soon as it comes, for whoever asks the same within another of these."""
+    before = at_most()
+    _told.most = seconds if before is None else min(seconds, before)
+    try:
+        yield
+    finally:
+        _told.most = before
+
+
+def at_most() -> Optional[float]:
+    """The seconds of this thread's present :func:`briefly`."""
+    return getattr(_told, "most", None)
+
+
 def answered(ask: Callable[[], _R], patience: float = 30.0) -> _R:
     """What a sidecar answers to what takes no time, for which it has more time than a caller may have given."""
     end = deadline(patience)
@@ -136,7 +155,7 @@ def answered(ask: Callable[[], _R], patience: float = 30.0) -> _R:
         try:
             return ask()
         except errors.NotAnswering:
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or at_most() is not None:
                 raise
 
 
@@ -162,7 +181,7 @@ def in_slices(
         try:
             return wait(nanos(part))
         except errors.NotAnswering:
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or at_most() is not None:
                 raise
         except tuple(over) as e:
             if time.monotonic() - began < part:

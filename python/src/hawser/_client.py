@@ -17,7 +17,8 @@ import uuid
 import weakref
 from typing import Any, Callable, Optional
 
-from . import _abi, _checks, _pages, _remote, errors
+from . import _abi, _checks, _cuda, _pages, _remote, errors
+from ._loops import Loops
 
 _PATIENCE = 30.0
 _MOST_PATH_BYTES = 107
@@ -39,7 +40,7 @@ _TIMES = {
 _NOTHING = {"agent_await_published", "notification_next"}
 _OVER = (errors.WaitTimeout, errors.UnknownPeer, errors.LinkError, errors.Busy, errors.GrantError)
 # What is done once cannot be asked for again.
-_ONCE = {"notification_next", "region_close"}
+_ONCE = {"notification_next", "region_close", _remote.NUMBERS["agent_take_ended"]}
 
 
 class _Silent(Exception):
@@ -49,6 +50,14 @@ class _Silent(Exception):
 def path_of(address: str) -> str:
     """The path in the address of a sidecar: ``unix:PATH``, or the path itself."""
     return address[len("unix:") :] if address.startswith("unix:") else address
+
+
+class _Shared:
+    """Memory of this process that the sidecar reaches: what it is, and how many regions are in it."""
+
+    def __init__(self, identity: object) -> None:
+        self.identity = identity
+        self.regions = 0
 
 
 class SidecarTable:
@@ -66,12 +75,13 @@ class SidecarTable:
         self._local = threading.local()
         self._mapped: dict[int, tuple[int, int]] = {}
         self._sharing = threading.Lock()
-        self._shared: dict[int, int] = {}  # by the start of a mapping: regions in it
-        self._lent: dict[int, tuple[int, int]] = {}  # by a region's handle: its agent, and the start of its mapping
+        self._shared: dict[int, _Shared] = {}  # by the start of a mapping, or of an allocation on a GPU
+        self._lent: dict[int, tuple[int, int]] = {}  # by a region's handle: its agent, and the start of what it is in
         self._lating = threading.RLock()  # a handler of signals may ask, too
         self._late: list[tuple[tuple, socket.socket, int]] = []  # what was asked, where its answer is still to come
         self._open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
         self._rooting = threading.Lock()
+        self.loops = Loops(lambda: getattr(self, "last_cause")())  # which any sidecar answers at once
         try:
             self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
         except errors.NotAnswering as e:
@@ -150,7 +160,7 @@ class SidecarTable:
             if incarnation == self._incarnation:
                 return connection
             connection.close()
-        self._renew_root()
+        self._renew_root(patience)
         return self._connect(patience)
 
     def _has_ended(self) -> bool:
@@ -161,11 +171,11 @@ class SidecarTable:
         poll.register(self._root, select.POLLIN)
         return bool(poll.poll(0))
 
-    def _renew_root(self) -> None:
+    def _renew_root(self, patience: float) -> None:
         """If the sidecar has ended and another one is there by now, what is made from now on is that one's."""
         with self._rooting:
             if self._has_ended():
-                root = self._connect()
+                root = self._connect(patience)
                 self._root.close()
                 self._root = root
                 self._incarnation += 1
@@ -193,18 +203,24 @@ class SidecarTable:
             number: of the function.
             body: its arguments.
             descriptors: that go along.
-            timed: for one that waits: what is asked, and at most how many seconds the answer may take.
+            timed: for one that waits: what is asked, and at most how many seconds the answer may take. Within
+                :func:`hawser._checks.briefly` everything is asked so.
 
         Returns:
             The answer, the descriptors that came along, and whether it is that to the same question of a call before.
         """
         end = _checks.told_until()
+        question: Optional[tuple] = None
         if timed is not None:
-            patience = timed[1]
+            question, patience = timed
         else:
             patience = _PATIENCE if end is None else min(_PATIENCE, max(0.0, end - time.monotonic()) + _checks.ANSWER)
+        most = _checks.at_most()
+        if most is not None:
+            patience = min(patience, most)
+            question = question or (number, body)
         began = time.monotonic()
-        late = None if timed is None else self._take_late(timed[0])
+        late = None if question is None else self._take_late(question)
         if late is not None:
             connection, incarnation = late
         else:
@@ -220,8 +236,10 @@ class SidecarTable:
             _, answer, came = _remote.receive(connection)
         except _Silent:
             # Nothing of the answer has been read: it may still be taken by who asks the same again.
-            if timed is None or not self._keep_late(timed[0], connection, incarnation):
+            if question is None:
                 connection.close()
+            else:
+                self._keep_late(question, connection, incarnation)
             raise self._silent(time.monotonic() - began, "what was asked may still be done") from None
         except socket.timeout:
             connection.close()
@@ -247,12 +265,13 @@ class SidecarTable:
                     return connection, incarnation
         return None
 
-    def _keep_late(self, asked: tuple, connection: socket.socket, incarnation: int) -> bool:
+    def _keep_late(self, asked: tuple, connection: socket.socket, incarnation: int) -> None:
         with self._lating:
-            kept = asked[0] in _ONCE or len(self._late) < _MOST_LATE
-            if kept:
-                self._late.append((asked, connection, incarnation))
-            return kept
+            self._late.append((asked, connection, incarnation))
+            others = [late for late in self._late if late[0][0] not in _ONCE]
+            if len(others) > _MOST_LATE:  # nobody has asked for the oldest again
+                self._late.remove(others[0])
+                others[0][1].close()
 
     def _function(self, name: str) -> Callable[..., int]:
         spec, number = _remote.SPECS[name], _remote.NUMBERS[name]
@@ -318,11 +337,11 @@ class SidecarTable:
 
     def _register(self, register: Callable[..., int]) -> Callable[..., int]:
         def call(agent: int, name: Any, address: int, length: int, device: int, access: int, out: Any) -> int:
-            if device != 0:
-                raise errors.InvalidArgument(
-                    "memory: a GPU's cannot be offered through a sidecar; use Hawser within this process (without"
-                    " HAWSER_PYTHON_SIDECAR), or copy it to memory of agent.allocate"
-                )
+            allocation = None if device == 0 else _cuda.find(address, length, device)
+            if allocation is not None:
+                start, device = allocation.start, allocation.device
+                self._share(start, allocation.buffer_id, lambda: self._tell_gpu(allocation))
+                return lend(agent, name, address, length, device, access, out, start)
             mapping = _pages.around(address, length)
             if mapping is None or not mapping.shared or mapping.inode == 0:
                 raise errors.InvalidArgument(
@@ -331,40 +350,63 @@ class SidecarTable:
                     " tensor.share_memory_()"
                 )
             if "memfd:hawser" in mapping.path:  # an allocation: the sidecar has it, while its region is open
-                return register(agent, name, address, length, device, access, out)
-            self._share(mapping)
+                return register(agent, name, address, length, 0, access, out)
+            self._share(mapping.start, (mapping.device, mapping.inode), lambda: self._tell_mapping(mapping))
+            return lend(agent, name, address, length, 0, access, out, mapping.start)
+
+        def lend(
+            agent: int, name: Any, address: int, length: int, device: int, access: int, out: Any, start: int
+        ) -> int:
             try:
                 result = register(agent, name, address, length, device, access, out)
             except BaseException:
-                self._unshare(mapping.start)
+                self._unshare(start)
                 raise
-            self._lent[_remote.pointed(out).value] = (agent, mapping.start)
+            self._lent[_remote.pointed(out).value] = (agent, start)
             return result
 
         return call
 
-    def _share(self, mapping: _pages.Mapping) -> None:
-        """Has the sidecar map at the same address what this process maps there, unless it does already."""
+    def _share(self, start: int, identity: object, tell: Callable[[], None]) -> None:
+        """Has the sidecar reach what begins there, unless it does already."""
         with self._sharing:
-            used = self._shared.get(mapping.start, 0)
-            if used == 0:
-                try:
-                    descriptor = mapping.descriptor()
-                except LookupError as e:
-                    raise errors.InvalidArgument(f"memory: it is shared, but {e}; keep its descriptor open") from None
-                told = _remote.Writer()
-                for number in (mapping.start, mapping.end - mapping.start, mapping.offset):
-                    told.number(number)
-                try:
-                    self._told(_remote.SHARE, told.bytes(), (descriptor,))
-                finally:
-                    os.close(descriptor)
-            self._shared[mapping.start] = used + 1
+            shared = self._shared.get(start)
+            if shared is None:
+                tell()
+                shared = self._shared[start] = _Shared(identity)
+            elif shared.identity != identity:
+                raise errors.Busy(
+                    f"memory: what was at 0x{start:x} was freed while regions of it are registered, and is something else by"
+                    " now: close those first"
+                )
+            shared.regions += 1
+
+    def _tell_mapping(self, mapping: _pages.Mapping) -> None:
+        try:
+            descriptor = mapping.descriptor()
+        except LookupError as e:
+            raise errors.InvalidArgument(f"memory: it is shared, but {e}; keep its descriptor open") from None
+        told = _remote.Writer()
+        for number in (mapping.start, mapping.end - mapping.start, mapping.offset):
+            told.number(number)
+        try:
+            self._told(_remote.SHARE, told.bytes(), (descriptor,))
+        finally:
+            os.close(descriptor)
+
+    def _tell_gpu(self, allocation: _cuda.Allocation) -> None:
+        told = _remote.Writer()
+        for number in (allocation.start, allocation.length, allocation.device):
+            told.number(number)
+        told.content(allocation.uuid.encode())
+        told.content(allocation.handle)
+        self._told(_remote.SHARE_GPU, told.bytes())
 
     def _unshare(self, start: int) -> None:
         with self._sharing:
-            self._shared[start] -= 1
-            if self._shared[start] == 0:
+            shared = self._shared[start]
+            shared.regions -= 1
+            if shared.regions == 0:
                 del self._shared[start]
                 told = _remote.Writer()
                 told.number(start)

@@ -4,8 +4,8 @@
 """The table of functions, spoken to a sidecar over a Unix socket: what both ends share.
 
 A message is a length, a function's number, and its arguments one after the other; the answer is a length, the result, and
-what the function wrote. Addresses mean the same in both processes, for shared memory is mapped at the same place. Each
-thread of the client has a connection of its own, and so has a thread of the sidecar: a wait holds nobody else up.
+what the function wrote. Addresses are the client's: memory of the host is mapped at the same place in the sidecar, and where
+that of its GPUs is there is the sidecar's own business. Each thread of the client has a connection of its own, and so has a thread of the sidecar: a wait holds nobody else up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from . import _abi
 
-VERSION = 3
+VERSION = 4
 MOST_BYTES = 1 << 30
 
 _INT = struct.Struct("<q")
@@ -98,12 +98,13 @@ STRUCTS: dict[str, Any] = {
 }
 assert tuple(SPECS) == _abi.FUNCTION_NAMES
 
-# Beside the functions: the first message of a connection; the descriptor of an allocation; and memory of the worker's that
-# is shared with the sidecar, by a descriptor that comes along, or is not any more.
+# Beside the functions: the first message of a connection; the descriptor of an allocation; memory of the worker's that is
+# shared with the sidecar, by a descriptor that comes along, or is not any more; and an allocation on a GPU, by its handle.
 HELLO = 0xFFF0
 MAPPING = 0xFFF1
 SHARE = 0xFFF2
 UNSHARE = 0xFFF3
+SHARE_GPU = 0xFFF4
 
 
 class Writer:

@@ -12,12 +12,21 @@ import os
 import select
 import threading
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
-from . import errors
+from . import _checks, errors
 from ._runtime import Runtime, table
 
 _AT_ONCE = 256
+_PATIENCE = 30.0
+
+_R = TypeVar("_R")
+
+
+async def ask(call: Callable[[], _R]) -> _R:
+    """What a call returns, in an event loop, which goes on while a sidecar does not answer."""
+    loops = getattr(table(), "loops", None)
+    return call() if loops is None else await loops.ask(call)
 
 
 class Signals:
@@ -42,18 +51,37 @@ class Signals:
             self._reader, self._writer = os.pipe()
             os.set_blocking(self._reader, False)
             os.set_blocking(self._writer, False)
-        table().agent_signal_to(agent.handle, self._writer)
-        if apart:  # only the other process has that end now: if it ends, we read so
-            os.close(self._writer)
-            self._writer = self._reader
+        self._apart = apart
+        self._connecting = threading.Lock()
+        self._connected = False
+        self._telling: set[Any] = set()  # tasks of loops
 
-    def watch(self, thing: Any) -> "asyncio.Future[None]":
-        """A future of the running loop for the end of something."""
+    def _connect(self) -> None:
+        """Has the engine signal here, once. Asked again it is the same pipe, of which the sidecar may have one end already."""
+        if self._connected:
+            return
+        most = _checks.at_most()
+        if not self._connecting.acquire(timeout=-1 if most is None else most):
+            raise errors.NotAnswering("the sidecar does not answer: another thread waits for it")
+        try:
+            agent = self._agent()
+            if not self._connected and agent is not None:
+                table().agent_signal_to(agent.handle, self._writer)
+                self._connected = True
+                if self._apart:  # only the other process has that end now: if it ends, we read so
+                    os.close(self._writer)
+                    self._writer = self._reader
+        finally:
+            self._connecting.release()
+
+    async def watch(self, thing: Any) -> None:
+        """Waits in the running loop for the end of something."""
         loop = asyncio.get_running_loop()
+        await ask(self._connect)
         future: "asyncio.Future[None]" = loop.create_future()
         if loop not in self._loops:
             self._loops.add(loop)
-            loop.add_reader(self._reader, self._drain)
+            loop.add_reader(self._reader, self._readable)
 
         def wake() -> None:
             if not future.done():
@@ -65,8 +93,13 @@ class Signals:
             except RuntimeError:
                 pass  # the loop was closed meanwhile: nobody waits any more
 
-        self._watch(thing, ended)
-        return future
+        self._add(thing, ended)
+        try:
+            await ask(thing._watch)
+        except BaseException:
+            self._remove(thing, ended)
+            raise
+        await future
 
     def watch_future(self, thing: Any, future: "concurrent.futures.Future[Any]") -> None:
         """Completes a future with the outcome of something."""
@@ -76,37 +109,76 @@ class Signals:
             try:
                 future.set_result(thing._conclude())
             except errors.HawserError as e:
-                future.set_exception(e)
+                if isinstance(e, errors.NotAnswering) and _checks.at_most() is not None:
+                    # Told by a loop, which has to go on.
+                    threading.Thread(target=ended, name="hawser-future", daemon=True).start()
+                else:
+                    future.set_exception(e)
 
+        self._connect()
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="hawser-futures", daemon=True)
                 self._thread.start()
-        self._watch(thing, ended)
+        self._add(thing, ended)
+        try:
+            thing._watch()
+        except BaseException:
+            self._remove(thing, ended)
+            raise
 
-    def _watch(self, thing: Any, ended: Callable[[], None]) -> None:
+    def _add(self, thing: Any, ended: Callable[[], None]) -> None:
         with self._lock:
             if not self._open:
                 raise errors.AgentClosed("the agent is closed")
             self._waiting.setdefault(thing._handle, []).append(ended)
-        try:
-            thing._watch()
-        except errors.HawserError:
-            with self._lock:
-                waiting = self._waiting.get(thing._handle, [])
-                if ended in waiting:
-                    waiting.remove(ended)
-            raise
 
-    def _drain(self) -> None:
+    def _remove(self, thing: Any, ended: Callable[[], None]) -> None:
+        with self._lock:
+            waiting = self._waiting.get(thing._handle, [])
+            if ended in waiting:
+                waiting.remove(ended)
+
+    def _is_told(self) -> bool:
+        """Whether there is something to tell; if the other process has ended, everybody is told so."""
         try:
             told = os.read(self._reader, 4096)
         except OSError:
-            return  # another loop was faster, or it is closed
-        if told:
-            self._tell()
-        else:
-            self.close()  # the other process has ended
+            return False  # another loop was faster, or it is closed
+        if not told:
+            self.close()
+        return bool(told)
+
+    def _readable(self) -> None:
+        """In a loop, which must not be held up."""
+        if not self._is_told():
+            return
+        try:
+            with _checks.briefly():
+                self._tell()
+        except errors.NotAnswering:
+            task = asyncio.get_running_loop().create_task(self._tell_later())
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    async def _tell_later(self) -> None:
+        while self._open:
+            try:
+                await ask(self._tell)
+                return
+            except errors.NotAnswering:
+                pass
+
+    def _drain(self) -> None:
+        """In a thread of ours."""
+        told = self._is_told()
+        while told and self._open:
+            try:
+                with _checks.briefly(_PATIENCE):  # so that what it answers later is not lost
+                    self._tell()
+                return
+            except errors.NotAnswering:
+                pass
 
     def _tell(self) -> None:
         agent = self._agent()
@@ -116,6 +188,8 @@ class Signals:
         while True:
             try:
                 count = table().agent_take_ended(agent.handle, handles, _AT_ONCE)
+            except errors.NotAnswering:
+                raise
             except errors.HawserError:
                 return  # closed meanwhile: close() tells those who wait
             for handle in handles[:count]:

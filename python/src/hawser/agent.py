@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generator, Iterable, Mapping, Optional, S
 
 from . import _abi, _checks, _pages, errors
 from ._runtime import Runtime, table
-from ._signals import Signals
+from ._signals import Signals, ask
 from .memory import BlockList, DeviceLike, Indices, Layout, Memory, device_name, device_number
 
 LOCAL = 0
@@ -38,6 +38,10 @@ _REMOTE = ("PENDING", "DELIVERED", "ABORTED", "UNKNOWN", "NOT_APPLICABLE")
 
 _COUNTER = 1
 _FLUSH = 2
+
+_STILL_REACHED: list[Any] = []
+"""Memory that somebody may still write to, though its region is closed: for good, so that it is given to nobody else."""
+
 
 @dataclass(frozen=True)
 class Notification:
@@ -177,8 +181,9 @@ class Region:
             self._unmapping.detach()
         self._open = False
         self._agent._forget(self)
-        if not quarantined:
-            self._memory = None
+        if quarantined and self._memory is not None:
+            _STILL_REACHED.append(self._memory)
+        self._memory = None
         self._bytes = None
 
     def __repr__(self) -> str:
@@ -442,9 +447,9 @@ class Transfer:
 
     def __await__(self) -> Generator[Any, None, "Transfer"]:
         """Waits in asyncio, without a thread; raises as :meth:`wait` does."""
-        if not self.poll():
+        if not (yield from ask(self.poll).__await__()):
             yield from self._agent._signals().watch(self).__await__()
-        self.check()
+        yield from ask(self.check).__await__()
         return self
 
     def release(self) -> None:
@@ -598,9 +603,9 @@ class Expectation:
             AgentClosed: if the agent is closed first.
             TransferError: if it is cancelled.
         """
-        if not self.poll():
+        if not (yield from ask(self.poll).__await__()):
             yield from self._agent._signals().watch(self).__await__()
-        self._conclude()
+        yield from ask(self._conclude).__await__()
 
     def _watch(self) -> None:
         self._agent._functions().expectation_watch(self._handle)
@@ -748,6 +753,7 @@ class Agent:
         self._peers: dict[int, Peer] = {}
         self._unended: set[int] = set()
         self._signalling: Optional[Signals] = None
+        self._signals_lock = threading.Lock()
         chosen: dict[str, Any] = dict(settings or {})
         for key, value in (("metadata", metadata), ("listen", listen), ("transports", transports), ("secret", secret)):
             if value is not None:
@@ -1073,9 +1079,10 @@ class Agent:
         return True
 
     def _signals(self) -> Signals:
-        if self._signalling is None:
-            self._signalling = Signals(self)
-        return self._signalling
+        with self._signals_lock:
+            if self._signalling is None:
+                self._signalling = Signals(self)
+            return self._signalling
 
     # ------------------------------------------------------------------------------------------- as a target
 

@@ -9,7 +9,7 @@ its first agent, has the same API. Memory
 that is transferred has to be shared with the sidecar, mapped at the same address in both processes:
 :meth:`hawser.Agent.allocate` gives such memory (``numpy.frombuffer(region.buffer())``), and what the worker has in shared
 mappings (``multiprocessing.shared_memory``, torch's ``share_memory_()``, ``mmap`` of a file) can be registered. Private
-memory of the worker, and that of its GPUs, cannot. Only processes of the same user may connect; agents are closed when
+memory of the worker cannot, and that of its GPUs only with ``hawser agent``. Only processes of the same user may connect; agents are closed when
 their worker has gone.
 """
 
@@ -131,6 +131,11 @@ class Server:
                     number, body, came = _remote.receive(connection)
                     if number == _remote.MAPPING:
                         self._mapping(connection, body)
+                    elif number == _remote.SHARE_GPU:
+                        refused = _remote.Writer()
+                        refused.number(-13)
+                        refused.content(b"memory: a GPU's cannot be offered through this sidecar, but through hawser agent --socket")
+                        _remote.send(connection, number, refused.bytes())
                     elif number in (_remote.SHARE, _remote.UNSHARE):
                         _remote.send(connection, number, self._sharing(session, number, body, came))
                     else:

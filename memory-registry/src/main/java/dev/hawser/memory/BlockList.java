@@ -268,6 +268,29 @@ public final class BlockList {
     }
   }
 
+  /** Where memory is that had other addresses elsewhere. */
+  @FunctionalInterface
+  public interface Relocation {
+    /**
+     * What to add to the addresses of {@code length} bytes at {@code address}, which one run of blocks covers.
+     *
+     * @param firstIndex the index of its first block
+     */
+    long delta(int firstIndex, long address, long length);
+  }
+
+  /** The same blocks where their memory is on another device, or in another process; empty blocks stay where they are. */
+  public BlockList moved(Device to, Relocation relocation) {
+    long[] base = new long[runs.size()];
+    for (int run = 0; run < base.length; run++) {
+      long lowest = runs.lowest(run);
+      long delta = runs.length()[run] == 0 ? 0 : relocation.delta(runs.first()[run], lowest, runs.end(run) - lowest);
+      base[run] = runs.base()[run] + delta;
+    }
+    return new BlockList(to,
+        new Runs(runs.axes(), base, runs.length(), runs.shape(), runs.stride(), runs.first()));
+  }
+
   // ------------------------------------------------------------------------------------------------ reading
 
   /** Where the memory is. */

@@ -273,4 +273,25 @@ class BlockListTest {
     }
     return blocks;
   }
+
+  @Test
+  void movesEachRunByItsOwnDistance() {
+    Device here = new Device(DeviceKind.CUDA, 0);
+    Device there = new Device(DeviceKind.CUDA, 3);
+    BlockList list = BlockList.concat(
+        BlockList.strided(10_000, -100, 50, 3, here), // from 9_800 to 10_050
+        BlockList.of(77, 0, here),
+        BlockList.strided(20_000, new long[] {2, 2}, new long[] {1_000, 100}, 10, here));
+    List<String> asked = new ArrayList<>();
+    BlockList moved = list.moved(there, (index, address, length) -> {
+      asked.add(index + ": " + address + "+" + length);
+      return address < 15_000 ? 5 : 1L << 40;
+    });
+    assertThat(asked).containsExactly("0: 9800+250", "4: 20000+1110");
+    assertThat(moved).isEqualTo(BlockList.concat(
+        BlockList.strided(10_005, -100, 50, 3, there),
+        BlockList.of(77, 0, there),
+        BlockList.strided((1L << 40) + 20_000, new long[] {2, 2}, new long[] {1_000, 100}, 10, there)));
+    assertThat(list.address(0)).as("the list itself stays").isEqualTo(10_000);
+  }
 }

@@ -45,7 +45,8 @@ class PytestIT {
     int rc;
     try (MetadataService service = MetadataService.start(MetadataConfig.defaults())) {
       rc = run(log, command, 24 * 60, "HAWSER_PYTHON_METADATA", "http://127.0.0.1:" + service.port(),
-          "HAWSER_PYTHON_COMMAND_LINE", commandLine());
+          "HAWSER_PYTHON_COMMAND_LINE", commandLine("dev.hawser.perf.Hawser"),
+          "HAWSER_PYTHON_FAKE_GPUS", commandLine(FakeGpuAgent.class.getName()));
     }
 
     String output = Files.readString(log);
@@ -54,10 +55,10 @@ class PytestIT {
     assertThat(rc).as("pytest ended with this; all of it is in " + log + ":\n" + output).isZero();
   }
 
-  /** What {@code ./hawser} runs, as the words of a shell: not that script itself, which would build. */
-  private static String commandLine() {
+  /** What {@code ./hawser} runs, or another class, as the words of a shell: not that script itself, which would build. */
+  private static String commandLine(String main) {
     return Stream.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), "dev.hawser.perf.Hawser")
+        "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), main)
         .map(word -> "'" + word + "'").collect(Collectors.joining(" "));
   }
 

@@ -158,8 +158,8 @@ public final class Agent implements AutoCloseable {
       return this;
     }
 
-    /** For tests: devices that are none. */
-    Builder registry(Supplier<MemoryRegistry> newRegistries) {
+    /** How its registry is made; for one that knows other devices than the drivers of this machine do. */
+    public Builder registry(Supplier<MemoryRegistry> newRegistries) {
       registries = newRegistries;
       return this;
     }

@@ -13,9 +13,11 @@ import dev.hawser.agent.Notification;
 import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.engine.text.Json;
+import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The functions about agents, notifications and counters. */
@@ -23,10 +25,12 @@ import org.jspecify.annotations.Nullable;
 final class AgentFunctions {
   private final Handles handles;
   private final PeerFunctions peers;
+  private final Supplier<MemoryRegistry> registries;
 
-  AgentFunctions(Handles handles, PeerFunctions peers) {
+  AgentFunctions(Handles handles, PeerFunctions peers, Supplier<MemoryRegistry> registries) {
     this.handles = handles;
     this.peers = peers;
+    this.registries = registries;
   }
 
   private HeldAgent held(long agent) {
@@ -40,7 +44,7 @@ final class AgentFunctions {
   long start(long name, long settings, long out) {
     Foreign.notNull(out, "the place for the handle");
     HawserConfig config = Settings.of(Foreign.text(name, "name"), Foreign.textOrNull(settings, "settings"));
-    HeldAgent held = new HeldAgent(Agent.builder(config).start(), new Ended());
+    HeldAgent held = new HeldAgent(Agent.builder(config).registry(registries).start(), new Ended());
     Foreign.putHandle(out, handles.add(held, held));
     return 0;
   }

@@ -5,6 +5,7 @@
 
 package dev.hawser.capi;
 
+import dev.hawser.memory.MemoryRegistry;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -18,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * The {@code hawser_api} of include/hawser.h in memory, for the life of the JVM. Every function is wrapped so that what it
@@ -42,16 +44,20 @@ final class FunctionTable {
 
   /** Makes it. */
   static FunctionTable make() {
-    FunctionTable table = withoutStubs();
+    FunctionTable table = withoutStubs(MemoryRegistry::create);
     table.write();
     return table;
   }
 
-  /** Makes it for callers in Java, who need no address. */
-  static FunctionTable withoutStubs() {
+  /**
+   * Makes it for callers in Java, who need no address.
+   *
+   * @param registries make that of each agent
+   */
+  static FunctionTable withoutStubs(Supplier<MemoryRegistry> registries) {
     LastError.requireJars();
     FunctionTable table = new FunctionTable();
-    table.collect();
+    table.collect(registries);
     return table;
   }
 
@@ -78,10 +84,10 @@ final class FunctionTable {
     return functions.stream().map(function -> function.handle().type().parameterCount()).toList();
   }
 
-  private void collect() {
+  private void collect(Supplier<MemoryRegistry> registries) {
     MachineFunctions machine = new MachineFunctions();
     PeerFunctions peers = new PeerFunctions(handles);
-    AgentFunctions agents = new AgentFunctions(handles, peers);
+    AgentFunctions agents = new AgentFunctions(handles, peers, registries);
     MemoryFunctions memory = new MemoryFunctions(handles);
     TransferFunctions transfers = new TransferFunctions(handles);
     GrantFunctions grants = new GrantFunctions(handles);

@@ -7,12 +7,17 @@ package dev.hawser.capi;
 
 import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.memory.Backing;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.Device;
+import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.ffi.NativeLibrary;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The functions of the C ABI for a caller in Java that serves processes without a JVM: by number, with arguments as a C
@@ -20,13 +25,22 @@ import java.util.stream.IntStream;
  * the thread that called.
  */
 public final class Functions {
-  private final FunctionTable table = FunctionTable.withoutStubs();
-  private final List<String> names = table.names();
-  private final List<MethodHandle> handles = IntStream.range(0, names.size())
-      .mapToObj(number -> table.handle(number).asSpreader(long[].class, table.argumentCounts().get(number))).toList();
+  private final FunctionTable table;
+  private final List<String> names;
+  private final List<MethodHandle> handles;
 
   /** Makes them. */
-  public Functions() {}
+  public Functions() {
+    this(MemoryRegistry::create);
+  }
+
+  /** Makes them for agents whose registries are made so. */
+  public Functions(Supplier<MemoryRegistry> registries) {
+    table = FunctionTable.withoutStubs(registries);
+    names = table.names();
+    handles = IntStream.range(0, names.size())
+        .mapToObj(number -> table.handle(number).asSpreader(long[].class, table.argumentCounts().get(number))).toList();
+  }
 
   /** Of Hawser. */
   public static String version() {
@@ -88,6 +102,26 @@ public final class Functions {
   public boolean isAllocated(long address, long length) {
     return table.handles().all(Region.class).stream()
         .anyMatch(region -> region.isAllocated() && region.contains(address, length));
+  }
+
+  /** A list of blocks; null if there is none of that handle. */
+  public @Nullable BlockList blocks(long handle) {
+    return table.handles().find(handle) instanceof BlockList list ? list : null;
+  }
+
+  /** The handle of a list of blocks, until it is released. */
+  public long hold(BlockList blocks) {
+    return table.handles().add(blocks, blocks);
+  }
+
+  /** Releases what was held. */
+  public void letGo(long handle) {
+    table.handles().remove(handle);
+  }
+
+  /** The number of a device, as the functions have it. */
+  public static long number(Device device) {
+    return Codes.device(device);
   }
 
   /** The transfers that have been posted and have not ended. */

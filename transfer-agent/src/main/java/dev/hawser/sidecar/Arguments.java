@@ -21,7 +21,10 @@ final class Arguments {
   /** Functions whose bytes are counted by the argument behind them: other texts end with a NUL. */
   private static final Set<String> COUNTED_BYTES = Set.of("peer_add", "grant_accept");
   private static final int ROW_BYTES = 24;
+  private static final int REGION_DEVICE = 4;
+  private static final int REGION_ADDRESS = 8;
   private static final int REQUEST_BYTES = 72;
+  private static final int REQUEST_LOCAL = 16;
   private static final int REQUEST_LOCAL_INDICES = 32;
   private static final int REQUEST_REMOTE_INDICES = 48;
   private static final int OPTIONS_BYTES = 56;
@@ -36,6 +39,8 @@ final class Arguments {
   private final long[] values;
   private final long[] lengths;
   private final List<Out> outs = new ArrayList<>();
+  private @Nullable MemorySegment request;
+  private final int blocks; // which of the values has the handle of this side's blocks; -1 if none, or the request has it
 
   /**
    * Reads them.
@@ -47,6 +52,7 @@ final class Arguments {
     this.arena = arena;
     reader = new Reader(body);
     String letters = signature.letters();
+    blocks = signature.function().equals("grant_make") ? 1 : -1;
     values = new long[letters.length()];
     lengths = new long[letters.length()];
     for (int i = 0; i < values.length; i++) {
@@ -136,16 +142,17 @@ final class Arguments {
   }
 
   private long request() {
-    MemorySegment request = struct(REQUEST_BYTES);
-    request.set(ValueLayout.JAVA_LONG, REQUEST_LOCAL_INDICES, indices(request, REQUEST_LOCAL_INDICES, 64));
-    request.set(ValueLayout.JAVA_LONG, REQUEST_REMOTE_INDICES, indices(request, REQUEST_REMOTE_INDICES, 68));
-    return request.address();
+    MemorySegment read = struct(REQUEST_BYTES);
+    read.set(ValueLayout.JAVA_LONG, REQUEST_LOCAL_INDICES, indices(read, REQUEST_LOCAL_INDICES, 64));
+    read.set(ValueLayout.JAVA_LONG, REQUEST_REMOTE_INDICES, indices(read, REQUEST_REMOTE_INDICES, 68));
+    request = read;
+    return read.address();
   }
 
   /** Indices, after a look that there are as many as the request says. */
-  private long indices(MemorySegment request, int field, int widthField) {
-    long count = request.get(ValueLayout.JAVA_LONG, field + Long.BYTES);
-    long width = Integer.toUnsignedLong(request.get(ValueLayout.JAVA_INT, widthField));
+  private long indices(MemorySegment of, int field, int widthField) {
+    long count = of.get(ValueLayout.JAVA_LONG, field + Long.BYTES);
+    long width = Integer.toUnsignedLong(of.get(ValueLayout.JAVA_INT, widthField));
     MemorySegment content = reader.content();
     if (content != null && (count < 0 || width > Long.BYTES || count > Message.MOST_BYTES
         || count * width > content.byteSize())) {
@@ -174,6 +181,29 @@ final class Arguments {
   /** Of the function, in its order. */
   long[] values() {
     return values;
+  }
+
+  /** The handle of the blocks of this side; 0 if it takes none. */
+  long localBlocks() {
+    MemorySegment in = request;
+    return in != null ? in.get(ValueLayout.JAVA_LONG, REQUEST_LOCAL) : blocks < 0 ? 0 : values[blocks];
+  }
+
+  /** Has it take other blocks of this side. */
+  void localBlocks(long handle) {
+    MemorySegment in = request;
+    if (in != null) {
+      in.set(ValueLayout.JAVA_LONG, REQUEST_LOCAL, handle);
+    } else {
+      values[blocks] = handle;
+    }
+  }
+
+  /** Has the region that it told of be told of as the worker knows it. */
+  void tellRegionAs(long address, long device) {
+    MemorySegment region = outs.getFirst().memory();
+    region.set(ValueLayout.JAVA_LONG, REGION_ADDRESS, address);
+    region.set(ValueLayout.JAVA_INT, REGION_DEVICE, (int) device);
   }
 
   /** What was written to the first place for a handle. */

@@ -8,15 +8,24 @@ package dev.hawser.sidecar;
 import dev.hawser.capi.Functions;
 import dev.hawser.engine.net.NetException;
 import dev.hawser.memory.Backing;
+import dev.hawser.memory.BlockList;
+import dev.hawser.memory.DeviceAbsentException;
+import dev.hawser.memory.MemoryException;
 import dev.hawser.memory.ffi.NativeCallException;
 import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.memory.ffi.Processes;
+import dev.hawser.memory.gpu.AdoptedMemory;
+import dev.hawser.memory.gpu.Gpu;
+import dev.hawser.memory.gpu.GpuMemory;
+import dev.hawser.memory.gpu.IpcHandle;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Does what one thread of a worker asks for, until it hangs up. */
@@ -24,6 +33,7 @@ final class Attendant implements Runnable {
   private static final System.Logger LOG = System.getLogger(Attendant.class.getName());
   // The errors of include/hawser.h.
   private static final long ARGUMENT = -1;
+  private static final long UNRESOLVED_BLOCKS = -3;
   private static final long CLOSED = -7;
   private static final long BUSY = -12;
   private static final long MEMORY = -13;
@@ -38,11 +48,18 @@ final class Attendant implements Runnable {
   private final Connection connection;
   private final Sessions sessions;
   private final Functions functions;
+  private final Supplier<GpuMemory> gpus;
 
-  Attendant(Connection connection, Sessions sessions, Functions functions) {
+  /**
+   * For a connection.
+   *
+   * @param gpus the devices here, asked for when a worker shares memory of one
+   */
+  Attendant(Connection connection, Sessions sessions, Functions functions, Supplier<GpuMemory> gpus) {
     this.connection = connection;
     this.sessions = sessions;
     this.functions = functions;
+    this.gpus = gpus;
   }
 
   @Override
@@ -107,6 +124,7 @@ final class Attendant implements Runnable {
     return switch (message.number()) {
       case Message.MAPPING -> mapping(message);
       case Message.SHARE, Message.UNSHARE -> connection.send(sharing(session, message).message(message.number()));
+      case Message.SHARE_GPU -> connection.send(adopting(session, message).message(message.number()));
       default -> connection.send(called(session, message).message(message.number()));
     };
   }
@@ -122,7 +140,8 @@ final class Attendant implements Runnable {
     }
     Signature signature = Signature.ALL.get(message.number());
     int descriptor = -1; // that has come, until it is somebody else's to close
-    Session.Registered memory = null; // of the worker's, while it is being registered
+    WorkerMemories.Registered memory = null; // of the worker's, while it is being registered
+    long moved = 0; // the handle of a list of blocks that is for this call only
     try (Arena arena = Arena.ofConfined()) {
       descriptor = oneOf(message.descriptors());
       Arguments arguments = new Arguments(signature, message.body(), arena);
@@ -132,9 +151,13 @@ final class Attendant implements Runnable {
         return refusal;
       }
       if (signature.function().equals("region_register")) {
-        Session.Registered wanted = new Session.Registered(values[0], values[2], values[3]);
-        if (session.registers(wanted)) {
+        WorkerMemories.Registered wanted =
+            new WorkerMemories.Registered(values[0], values[2], values[3], values[4]);
+        Optional<WorkerMemories.Place> place = session.memories().registers(wanted);
+        if (place.isPresent()) {
           memory = wanted;
+          values[2] = place.get().address();
+          values[4] = place.get().device();
         } else if (!functions.isAllocated(values[2], values[3])) {
           return failure(ARGUMENT, "memory: it is not shared with the sidecar; was the region that had it closed?", 0);
         }
@@ -142,9 +165,15 @@ final class Attendant implements Runnable {
       if (signature.function().equals("agent_signal_to") && descriptor >= 0) {
         values[1] = descriptor;
       }
+      moved = moved(session, arguments);
       long result = functions.call(message.number(), values);
       if (result < 0) {
         return failure(result, functions.lastError(), functions.lastCause());
+      }
+      WorkerMemories.Registered described =
+          signature.function().equals("region_describe") ? session.memories().registered(values[0]) : null;
+      if (described != null) {
+        arguments.tellRegionAs(described.address(), described.device());
       }
       Writer answer = new Writer().number(result);
       arguments.answer(answer, result);
@@ -153,11 +182,11 @@ final class Attendant implements Runnable {
         case "agent_close" -> session.closed(values[0]);
         case "region_register" -> {
           if (memory != null) {
-            session.hasRegistered(memory, arguments.made());
+            session.memories().hasRegistered(memory, arguments.made());
             memory = null;
           }
         }
-        case "region_close" -> session.closedRegion(values[0]);
+        case "region_close" -> session.memories().closedRegion(values[0]);
         case "agent_signal_to" -> {
           if (descriptor >= 0) {
             session.signals(values[0], descriptor);
@@ -169,14 +198,31 @@ final class Attendant implements Runnable {
         default -> {}
       }
       return answer;
+    } catch (UnsharedBlocksException e) {
+      return failure(UNRESOLVED_BLOCKS, e.getMessage(), 0);
     } finally {
+      if (moved != 0) {
+        functions.letGo(moved);
+      }
       if (memory != null) {
-        session.hasRegistered(memory, null);
+        session.memories().hasRegistered(memory, null);
       }
       if (descriptor >= 0) {
         Connection.closeAll(descriptor);
       }
     }
+  }
+
+  /** Has a call take blocks of this side where they are here; their handle, if they are not where the worker has them. */
+  private long moved(Session session, Arguments arguments) {
+    Optional<BlockList> ours =
+        Optional.ofNullable(functions.blocks(arguments.localBlocks())).flatMap(session.memories()::here);
+    if (ours.isEmpty()) {
+      return 0;
+    }
+    long handle = functions.hold(ours.get());
+    arguments.localBlocks(handle);
+    return handle;
   }
 
   private static int oneOf(int[] descriptors) {
@@ -205,7 +251,7 @@ final class Attendant implements Runnable {
       Reader reader = new Reader(message.body());
       long start = reader.number();
       if (message.number() == Message.UNSHARE) {
-        if (!session.unshare(start)) {
+        if (!session.memories().remove(start)) {
           return failure(BUSY, "the memory at 0x" + Long.toHexString(start)
               + " stays mapped: a region is registered in it; close it first", 0);
         }
@@ -220,7 +266,8 @@ final class Attendant implements Runnable {
               + ": give the start of a mapping, the first byte of a page from 0x" + Long.toHexString(FIRST_ADDRESS)
               + " on", 0);
         }
-        session.share(start, length, descriptors[0], offset);
+        PageMappings.mapSharedAt(start, length, descriptors[0], offset); // refused where there is something
+        session.memories().add(start, new WorkerMemory.Mapped(length));
       }
       return new Writer().number(0);
     } catch (NativeCallException e) {
@@ -228,6 +275,39 @@ final class Attendant implements Runnable {
           + "): allocate again", 0);
     } finally {
       Connection.closeAll(descriptors);
+    }
+  }
+
+  /** Opens an allocation of the worker's on a GPU, which the driver puts where it likes. */
+  private Writer adopting(Session session, Message message) {
+    Connection.closeAll(message.descriptors());
+    Reader reader = new Reader(message.body());
+    long start = reader.number();
+    long length = reader.number();
+    long device = reader.number();
+    MemorySegment uuid = reader.content();
+    MemorySegment handle = reader.content();
+    if (length <= 0 || uuid == null || handle == null) {
+      throw new SidecarException("memory of a GPU is shared by its length, its GPU and its handle");
+    }
+    String name = new String(uuid.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.US_ASCII);
+    try {
+      Optional<Gpu> gpu = gpus.get().byUuid(name);
+      if (gpu.isEmpty()) {
+        return failure(MEMORY, "the sidecar does not see the GPU " + name + ", which the memory is on, but "
+            + gpus.get().gpus().stream().map(seen -> seen.properties().uuid()).toList()
+            + ": start it with a CUDA_VISIBLE_DEVICES that shows it", 0);
+      }
+      AdoptedMemory adopted = gpu.get().adopt(new IpcHandle(handle.toArray(ValueLayout.JAVA_BYTE)), length);
+      if (!session.memories().add(start, new WorkerMemory.OfGpu(adopted, device))) {
+        adopted.close();
+        return failure(ARGUMENT, "memory at 0x" + Long.toHexString(start) + " is shared already", 0);
+      }
+      return new Writer().number(0);
+    } catch (DeviceAbsentException e) {
+      return failure(MEMORY, "the sidecar has no CUDA device: " + e.reason(), 0);
+    } catch (MemoryException e) {
+      return failure(MEMORY, "the sidecar cannot open memory of this process's GPU: " + e.getMessage(), 0);
     }
   }
 

@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
 @SuppressWarnings("ArrayRecordComponent") // the receiver's own; never compared
 record Message(int number, MemorySegment body, int[] descriptors) {
   /** Of the words that both ends use. */
-  static final int VERSION = 3;
+  static final int VERSION = 4;
 
   /** The first message of a connection: the version, and 16 bytes that all connections of a worker have in common. */
   static final int HELLO = 0xFFF0;
@@ -25,8 +25,10 @@ record Message(int number, MemorySegment body, int[] descriptors) {
   static final int MAPPING = 0xFFF1;
   /** Memory of the worker's, by a descriptor that comes along: to be mapped here at the same address. */
   static final int SHARE = 0xFFF2;
-  /** The end of that. */
+  /** The end of that, and of the next. */
   static final int UNSHARE = 0xFFF3;
+  /** An allocation of the worker's on a GPU, by the driver's handle: to be opened here, wherever the driver puts it. */
+  static final int SHARE_GPU = 0xFFF4;
 
   static final int HEADER_BYTES = 6; // u32 length of the body, u16 number
   static final int MOST_BYTES = 1 << 30;

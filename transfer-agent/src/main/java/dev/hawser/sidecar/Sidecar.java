@@ -10,6 +10,10 @@ import dev.hawser.agent.PreparedTransfer;
 import dev.hawser.agent.TransferException;
 import dev.hawser.capi.Functions;
 import dev.hawser.engine.net.Sockets;
+import dev.hawser.memory.DeviceMemory;
+import dev.hawser.memory.MemoryRegistry;
+import dev.hawser.memory.cuda.Cuda;
+import dev.hawser.memory.gpu.GpuMemory;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,6 +24,7 @@ import java.util.TimeZone;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadFactory;
+import java.util.function.Supplier;
 
 /**
  * Serves workers at a Unix socket: each has agents here, as if the engine ran in its own process. Only processes of the
@@ -29,14 +34,18 @@ public final class Sidecar implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(Sidecar.class.getName());
   private static final Duration GOODBYE = Duration.ofSeconds(10);
 
-  private final Functions functions = new Functions();
-  private final Sessions sessions = new Sessions(functions);
+  private final Functions functions;
+  private final Sessions sessions;
+  private final Supplier<GpuMemory> gpus;
   private final SidecarSocket socket;
   private final ThreadFactory threads;
   private final CompletableFuture<RuntimeException> failure = new CompletableFuture<>();
   private final Thread acceptor;
 
-  private Sidecar(SidecarSocket socket, ThreadFactory threads) {
+  private Sidecar(SidecarSocket socket, ThreadFactory threads, Functions functions, Supplier<GpuMemory> gpus) {
+    this.functions = functions;
+    this.sessions = new Sessions(functions);
+    this.gpus = gpus;
     this.socket = socket;
     this.threads = threads;
     acceptor = Thread.ofPlatform().name("hawser-workers").daemon().unstarted(this::accept);
@@ -48,12 +57,31 @@ public final class Sidecar implements AutoCloseable {
    * @throws SidecarException if another one listens there, or the path cannot be had
    */
   public static Sidecar start(Path path) {
-    return start(SidecarSocket.listen(path), Thread.ofPlatform().name("hawser-worker-", 1).daemon().factory());
+    return start(SidecarSocket.listen(path), workers());
+  }
+
+  /**
+   * As {@link #start(Path)}, with other GPUs than those of this machine's driver: for tests, where there are none.
+   *
+   * @param gpus what a driver's binding gives
+   */
+  public static Sidecar start(Path path, DeviceMemory gpus) {
+    Functions functions = new Functions(() -> MemoryRegistry.builder().allocations(gpus.kind(), gpus).build());
+    return start(SidecarSocket.listen(path), workers(), functions, () -> (GpuMemory) gpus);
+  }
+
+  private static ThreadFactory workers() {
+    return Thread.ofPlatform().name("hawser-worker-", 1).daemon().factory();
   }
 
   /** Serves a socket, with these threads. */
   static Sidecar start(SidecarSocket socket, ThreadFactory threads) {
-    Sidecar sidecar = new Sidecar(socket, threads);
+    return start(socket, threads, new Functions(), Cuda::memory);
+  }
+
+  private static Sidecar start(
+      SidecarSocket socket, ThreadFactory threads, Functions functions, Supplier<GpuMemory> gpus) {
+    Sidecar sidecar = new Sidecar(socket, threads, functions, gpus);
     sidecar.loadWhatServes();
     sidecar.acceptor.start();
     return sidecar;
@@ -66,7 +94,7 @@ public final class Sidecar implements AutoCloseable {
     try (Connection connection = new Connection(ends[0])) {
       sessions.came(connection);
       Sockets.close(ends[1]);
-      new Attendant(connection, sessions, functions).run(); // who hangs up at once
+      new Attendant(connection, sessions, functions, gpus).run(); // who hangs up at once
     }
   }
 
@@ -103,7 +131,7 @@ public final class Sidecar implements AutoCloseable {
   private boolean attend(Connection connection) {
     while (!socket.isClosed()) {
       try {
-        threads.newThread(new Attendant(connection, sessions, functions)).start();
+        threads.newThread(new Attendant(connection, sessions, functions, gpus)).start();
         return true;
       } catch (OutOfMemoryError e) { // Linux has no thread, or no memory for its stack
         socket.pause(String.valueOf(e.getMessage()));

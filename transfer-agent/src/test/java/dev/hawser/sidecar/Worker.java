@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** One connection of a worker, as the Python package has them. */
 final class Worker implements AutoCloseable {
@@ -45,18 +46,20 @@ final class Worker implements AutoCloseable {
     return Signature.ALL.stream().map(Signature::function).toList().indexOf(function);
   }
 
-  /** Calls a function with numbers (Long), texts and bytes; null is for none. */
-  ByteBuffer call(String function, Object... arguments) throws IOException {
+  /** Calls a function with numbers (Long), texts and bytes; null is for none of these. */
+  ByteBuffer call(String function, @Nullable Object... arguments) throws IOException {
     return ask(number(function), arguments);
   }
 
-  ByteBuffer ask(int number, Object... arguments) throws IOException {
+  ByteBuffer ask(int number, @Nullable Object... arguments) throws IOException {
     ByteBuffer body = ByteBuffer.allocate(1 << 16).order(ByteOrder.LITTLE_ENDIAN);
-    for (Object argument : arguments) {
+    for (@Nullable
+    Object argument : arguments) {
       switch (argument) {
         case Long value -> body.putLong(value);
         case String text -> body.putInt(text.getBytes(StandardCharsets.UTF_8).length)
             .put(text.getBytes(StandardCharsets.UTF_8));
+        case null -> body.putInt(Message.NONE);
         case byte[] content -> body.putInt(content.length).put(content);
         default -> throw new IllegalArgumentException(List.of(arguments).toString());
       }

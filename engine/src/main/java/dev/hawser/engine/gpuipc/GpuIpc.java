@@ -148,14 +148,9 @@ final class GpuIpc {
    * @throws PathSetupException if this process does not see it
    */
   Gpu byUuid(String uuid, RemoteRegion region) {
-    for (Gpu gpu : memory().gpus()) {
-      if (gpu.properties().uuid().equals(uuid)) {
-        return gpu;
-      }
-    }
-    throw new PathSetupException(
+    return memory().byUuid(uuid).orElseThrow(() -> new PathSetupException(
         "this process does not see the GPU %s that %s lies on; let CUDA_VISIBLE_DEVICES of both processes show it"
-            .formatted(uuid, region));
+            .formatted(uuid, region)));
   }
 
   /** Runs what takes time, or may block. */

@@ -6,6 +6,7 @@
 package dev.hawser.memory.gpu;
 
 import dev.hawser.memory.Device;
+import dev.hawser.memory.InvalidMemoryException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,16 +22,18 @@ public final class Gpu {
   private final GpuDriver driver;
   private final int ordinal;
   private final DriverGate gate;
+  private final AdoptedMemories adopted;
 
   private final TableMemory tables = new TableMemory(this);
 
   private volatile @Nullable GpuProperties properties;
   private @Nullable GpuKernels kernels; // guarded by this
 
-  Gpu(GpuDriver driver, int ordinal, DriverGate gate) {
+  Gpu(GpuDriver driver, int ordinal, DriverGate gate, AdoptedMemories adopted) {
     this.driver = driver;
     this.ordinal = ordinal;
     this.gate = gate;
+    this.adopted = adopted;
   }
 
   /** What threads pass that must not block in the driver. */
@@ -153,12 +156,16 @@ public final class Gpu {
   }
 
   /**
-   * What another process needs to reach an address of this device's memory.
+   * What another process needs to reach an address of this device's memory, {@linkplain #adopt adopted} memory included.
    *
    * @throws dev.hawser.memory.InvalidMemoryException if it is no memory of this device, or its allocator did not make it
    *     for that; the message names the setting to change
    */
   public IpcExport export(long address) {
+    AdoptedMemory another = adopted.find(address);
+    if (another != null && another.device().equals(device())) {
+      return another.export(address);
+    }
     PointerInfo info = driver.pointer(address);
     GpuMemory.requireDevice(info, address, device());
     GpuMemory.requireIpc(info, address, driver.kind());
@@ -179,6 +186,35 @@ public final class Gpu {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, handle.bytes());
       return new IpcMemory(this, call(d -> d.openMemory(bytes.address())));
+    }
+  }
+
+  /**
+   * Opens another process's allocation of this device, to be registered here as if it were this process's own.
+   *
+   * @param handle its owner's, of the whole allocation
+   * @param bytes of the allocation
+   * @throws dev.hawser.memory.DriverException if the driver refuses
+   * @throws InvalidMemoryException if it has not so many bytes
+   */
+  public AdoptedMemory adopt(IpcHandle handle, long bytes) {
+    IpcMemory opened = open(handle);
+    boolean kept = false;
+    try {
+      PointerInfo found = driver.pointer(opened.address());
+      if (found.memory() == PointerInfo.Memory.DEVICE && !found.covers(opened.address(), bytes)) {
+        throw new InvalidMemoryException("length",
+            "the allocation of the other process has " + found.length() + " bytes, not " + bytes
+                + "; give its own length");
+      }
+      AdoptedMemory memory = new AdoptedMemory(adopted, opened, handle, device(), bytes, adopted.nextId());
+      adopted.add(memory);
+      kept = true;
+      return memory;
+    } finally {
+      if (!kept) {
+        opened.close();
+      }
     }
   }
 

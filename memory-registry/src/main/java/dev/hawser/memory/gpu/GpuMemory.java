@@ -20,20 +20,23 @@ import java.util.Optional;
 public final class GpuMemory implements DeviceMemory {
   private final GpuDriver driver;
   private final List<Gpu> gpus;
+  private final AdoptedMemories adopted;
 
-  private GpuMemory(GpuDriver driver, List<Gpu> gpus) {
+  private GpuMemory(GpuDriver driver, List<Gpu> gpus, AdoptedMemories adopted) {
     this.driver = driver;
     this.gpus = gpus;
+    this.adopted = adopted;
   }
 
   /** The devices that {@code driver} shows now. */
   public static GpuMemory of(GpuDriver driver) {
     DriverGate gate = new DriverGate();
+    AdoptedMemories adopted = new AdoptedMemories();
     List<Gpu> gpus = new ArrayList<>();
     for (int ordinal = 0; ordinal < driver.deviceCount(); ordinal++) {
-      gpus.add(new Gpu(driver, ordinal, gate));
+      gpus.add(new Gpu(driver, ordinal, gate, adopted));
     }
-    return new GpuMemory(driver, List.copyOf(gpus));
+    return new GpuMemory(driver, List.copyOf(gpus), adopted);
   }
 
   /** The driver. */
@@ -72,6 +75,11 @@ public final class GpuMemory implements DeviceMemory {
     return gpu(device.ordinal());
   }
 
+  /** The device that is named so in every process; empty if this one does not see it. */
+  public Optional<Gpu> byUuid(String uuid) {
+    return gpus.stream().filter(gpu -> gpu.properties().uuid().equals(uuid)).findFirst();
+  }
+
   @Override
   public DeviceKind kind() {
     return driver.kind();
@@ -85,6 +93,11 @@ public final class GpuMemory implements DeviceMemory {
    */
   @Override
   public Optional<Allocation> find(long address) {
+    AdoptedMemory another = adopted.find(address);
+    if (another != null) {
+      return Optional.of(
+          new Allocation(another.address(), another.length(), another.device(), another.bufferId()));
+    }
     PointerInfo info = driver.pointer(address);
     return switch (info.memory()) {
       case UNKNOWN, HOST -> Optional.empty();

@@ -62,6 +62,29 @@ class FakeGpuRegistryTest extends GpuRegistryContract {
   }
 
   @Test
+  void memoryOfAnotherProcessIsTakenAsOursAndPassedOnByItsOwnersHandle() {
+    FakeCuda owners = new FakeCuda(new FakeGpu(1, 1L << 30));
+    Gpu owner = owners.start().gpu(0);
+    IpcExport whole = owner.export(owner.allocate(1 << 20).address());
+    AdoptedMemory adopted = gpu.adopt(whole.handle(), whole.length());
+    long address = adopted.address() + 4096;
+    try (Region region = registry.register(address, 64, Access.REMOTE_READ_WRITE)) {
+      assertThat(region.device()).isEqualTo(gpu.device());
+      assertThat(region.registration().length()).as("by the whole allocation").isEqualTo(1 << 20);
+      assertThat(region.registration().bufferId()).as("no number of the driver's").isNegative();
+      IpcExport further = gpu.export(address);
+      assertThat(further.handle()).isEqualTo(whole.handle());
+      assertThat(further.offset()).isEqualTo(4096);
+      assertThat(further.length()).isEqualTo(1 << 20);
+    }
+    adopted.close();
+    adopted.close();
+    assertThat(cuda.gpu().openedCount()).isZero();
+    assertThatThrownBy(() -> gpu.export(address)).isInstanceOf(InvalidMemoryException.class);
+    assertThat(gpu.adopt(whole.handle(), whole.length()).bufferId()).isNotEqualTo(adopted.bufferId());
+  }
+
+  @Test
   void memoryThatTheDriverDoesNotFreeIsQuarantinedAndTriedAgain() {
     Region region = registry.allocate(1 << 20, gpu.device(), Access.REMOTE_READ_WRITE);
     cuda.gpu().fail("cuMemFree_v2", 1, 0);
