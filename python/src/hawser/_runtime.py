@@ -142,7 +142,8 @@ def jars() -> list[Path]:
     )
 
 
-def _machine_options(home: JavaHome, class_path: list[Path]) -> list[str]:
+def machine_options(home: JavaHome, class_path: list[Path]) -> list[str]:
+    """The options for the JVM, those of HAWSER_JAVA_OPTS included."""
     options = [
         "-Djava.class.path=" + os.pathsep.join(str(jar) for jar in class_path),
         "--enable-native-access=ALL-UNNAMED",
@@ -236,7 +237,7 @@ class Runtime:
                 f"{self.home.library} cannot be loaded ({e}): is it for this machine ({os.uname().machine})?"
             ) from e
         self.guest.before_start()
-        environment = self._create(library, _machine_options(self.home, class_path))
+        environment = self._create(library, machine_options(self.home, class_path))
         self.guest.after_start()
         try:
             address = self._table_address(environment)
