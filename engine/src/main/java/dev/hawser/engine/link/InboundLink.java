@@ -365,11 +365,11 @@ public final class InboundLink {
     }
     for (InboundGeneration g : generations) {
       if (g.state != InboundGeneration.State.FENCED) {
-        g.connection.close();
+        g.end.close();
       }
     }
     generations.clear();
-    strays.forEach(g -> g.connection.close());
+    strays.forEach(g -> g.end.close());
     strays.clear();
   }
 

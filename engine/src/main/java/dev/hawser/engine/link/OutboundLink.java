@@ -514,7 +514,7 @@ public final class OutboundLink implements Link {
   /** The worker has ended: closes what is still open. Transfers that are under way stay so. */
   public void abandon() {
     mailbox.drain(mailReader); // a connection that came in the last moment is closed, too
-    live.forEach(g -> g.connection.close());
+    live.forEach(g -> g.end.close());
     live.clear();
   }
 

@@ -33,8 +33,8 @@ import java.util.function.BooleanSupplier;
 final class PathRig implements AutoCloseable {
   static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  final MemoryRegistry here = MemoryRegistry.builder().closeDeadline(Duration.ofSeconds(5)).build();
-  final MemoryRegistry there = MemoryRegistry.builder().closeDeadline(Duration.ofSeconds(5)).build();
+  final MemoryRegistry here;
+  final MemoryRegistry there;
   final Arena arena = Arena.ofShared();
   final ShmTransport initiating;
   final ShmTransport targeted;
@@ -50,6 +50,12 @@ final class PathRig implements AutoCloseable {
   }
 
   PathRig(Map<String, String> settings) {
+    this(settings, registry().build(), registry().build());
+  }
+
+  PathRig(Map<String, String> settings, MemoryRegistry here, MemoryRegistry there) {
+    this.here = here;
+    this.there = there;
     initiating = transport(here, settings);
     targeted = transport(there, settings);
     PathSetup offer = initiating.initiate(
@@ -61,6 +67,10 @@ final class PathRig implements AutoCloseable {
     int[] sockets = Sockets.pair();
     initiator = (InitiatorConnection) offer.connect(answer.message(), new TestStream(sockets[0]));
     target = (TargetConnection) answer.connect(offer.message(), new TestStream(sockets[1]));
+  }
+
+  static MemoryRegistry.Builder registry() {
+    return MemoryRegistry.builder().closeDeadline(Duration.ofSeconds(5));
   }
 
   static ShmTransport transport(MemoryRegistry registry, Map<String, String> settings) {

@@ -58,6 +58,7 @@ import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -96,6 +97,7 @@ class WorkerCrashTest {
   private class Path extends IdleConnection {
     private final List<Long> posted = new ArrayList<>();
     private final boolean bad;
+    private boolean closed;
 
     Path(PathKey key, boolean bad) {
       super(key);
@@ -151,6 +153,7 @@ class WorkerCrashTest {
 
     @Override
     public void close() {
+      closed = true;
       at(Where.CLOSE);
     }
   }
@@ -246,6 +249,24 @@ class WorkerCrashTest {
         good.close();
       }
     }
+  }
+
+  /** What one connection throws then does not keep the others open. */
+  @Test
+  void whatIsLeftIsClosedWhenTheWorkerEnds() {
+    places = EnumSet.of(Where.CLOSE);
+    List<Path> paths = new ArrayList<>();
+    try (MemoryRegistry registry = MemoryRegistry.create();
+        Region scratch = registry.allocate(4096, Access.LOCAL);
+        Worker worker = new Worker(NAME, (request, callback) -> open(request, result -> {
+          paths.add((Path) ((OpenResult.Opened) result).connection());
+          callback.accept(result);
+        }), scratch, link -> true)) {
+      worker.start();
+      done(link(worker, "bad"));
+      done(link(worker, "good"));
+    }
+    assertThat(paths).hasSize(2).allMatch(path -> path.closed);
   }
 
   /** How the JVM tells of memory that is gone. */
