@@ -438,6 +438,22 @@ def test_a_cache_of_classes_is_used_only_with_what_it_was_made_of(
     check(program(source), "moved True False")
 
 
+def test_a_start_makes_few_classes(program: Program, tmp_path: Path) -> None:
+    """Each shape of a native call costs some ten classes that no cache has: there are few, which no machine's load changes."""
+    log = tmp_path / "classes.log"
+    source = """
+import hawser
+with hawser.Agent("a") as a, hawser.Agent("b") as b:
+    pool, sink = a.allocate(4096, "kv"), b.allocate(4096)
+    peer = b.add_peer(a.metadata())
+    b.read(sink.blocks(), peer, peer.region("kv").blocks()).wait(20)
+print("moved", True)
+"""
+    check(program(source, HAWSER_JAVA_OPTS=f"-Xlog:class+load:file={log}"), "moved True")
+    loaded = log.read_text()
+    assert 0 < loaded.count("DowncallStub") <= 20
+
+
 def slack() -> float:
     """How much longer things may take here: on a machine that does other things as well, they wait for the processor. Twice
     as long in any case, for processors differ; perf/RESULTS.md has what was measured."""

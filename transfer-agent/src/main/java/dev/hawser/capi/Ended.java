@@ -5,11 +5,12 @@
 
 package dev.hawser.capi;
 
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
+
 import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.NativeLibrary;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
@@ -22,8 +23,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 final class Ended {
   private static final System.Logger LOG = System.getLogger(Ended.class.getName());
   // ssize_t write(int fd, const void *buf, size_t count)
-  private static final MethodHandle WRITE = NativeLibrary.process().functionWithErrno("write",
-      FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG));
+  private static final MethodHandle WRITE = NativeLibrary.process().systemCall("write", 3);
   private static final MemorySegment ONE = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, 1L);
 
   private final ConcurrentLinkedQueue<Long> handles = new ConcurrentLinkedQueue<>();
@@ -80,7 +80,7 @@ final class Ended {
   private static long write(int fd, long bytes) {
     MemorySegment errno = Errno.capture();
     try {
-      long rc = (long) WRITE.invokeExact(errno, fd, ONE, bytes);
+      long rc = systemCall(WRITE, errno, fd, ONE.address(), bytes);
       return rc < 0 ? -Errno.of(errno) : rc;
     } catch (Throwable t) {
       throw NativeLibrary.unexpected(t);

@@ -161,27 +161,9 @@ final class FunctionTable {
     MethodType type = MethodType.methodType(long.class, Collections.nCopies(arguments, long.class));
     try {
       MethodHandle handle = LOOKUP.findVirtual(receiver.getClass(), method, type).bindTo(receiver);
-      functions.add(new Function(name, guarded(handle, type)));
+      functions.add(new Function(name, Guarded.of(handle)));
     } catch (ReflectiveOperationException e) {
       throw new LinkageError("the function " + name + " of the C ABI has no method " + method + type, e);
-    }
-  }
-
-  /** What it throws becomes its result. */
-  private static MethodHandle guarded(MethodHandle handle, MethodType type) {
-    return MethodHandles.catchException(handle, Throwable.class,
-        MethodHandles.dropArguments(Failed.NOTE, 1, type.parameterList()));
-  }
-
-  private static final class Failed {
-    static final MethodHandle NOTE = note();
-
-    private static MethodHandle note() {
-      try {
-        return LOOKUP.findStatic(LastError.class, "note", MethodType.methodType(long.class, Throwable.class));
-      } catch (ReflectiveOperationException e) {
-        throw new LinkageError("LastError.note is missing", e);
-      }
     }
   }
 

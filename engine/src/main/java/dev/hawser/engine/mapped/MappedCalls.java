@@ -6,6 +6,7 @@
 package dev.hawser.engine.mapped;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.memory.ffi.Errno;
 import dev.hawser.memory.ffi.NativeCallException;
@@ -44,7 +45,7 @@ public final class MappedCalls {
     MemorySegment errno = Errno.capture();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment fds = arena.allocate(ValueLayout.JAVA_INT, 2);
-      int rc = (int) MappedBindings.PIPE2.invokeExact(errno, fds.address(), O_NONBLOCK | O_CLOEXEC);
+      int rc = (int) systemCall(MappedBindings.PIPE2, errno, fds.address(), O_NONBLOCK | O_CLOEXEC);
       if (rc < 0) {
         throw new NativeCallException("pipe2", Errno.of(errno));
       }
@@ -57,36 +58,21 @@ public final class MappedCalls {
   /** Reads up to {@code bytes} bytes; returns how many, 0 at the end, or the error number, negative. */
   public static long read(int fd, long address, long bytes) {
     MemorySegment errno = Errno.capture();
-    long rc;
-    try {
-      rc = (long) MappedBindings.READ.invokeExact(errno, fd, address, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long rc = systemCall(MappedBindings.READ, errno, fd, address, bytes);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
   /** Writes up to {@code bytes} bytes; returns how many, or the error number, negative. */
   public static long write(int fd, long address, long bytes) {
     MemorySegment errno = Errno.capture();
-    long rc;
-    try {
-      rc = (long) MappedBindings.WRITE.invokeExact(errno, fd, address, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long rc = systemCall(MappedBindings.WRITE, errno, fd, address, bytes);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
   /** Looks at {@code count} entries of {@code struct pollfd} without waiting; returns how many are ready, or −errno. */
   public static int pollNow(long pollfds, long count) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) MappedBindings.POLL.invokeExact(errno, pollfds, count, 0);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(MappedBindings.POLL, errno, pollfds, count, 0);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
@@ -99,12 +85,7 @@ public final class MappedCalls {
    */
   public static int allowPtrace(long pid) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) MappedBindings.PRCTL.invokeExact(errno, PR_SET_PTRACER, pid, 0L, 0L, 0L);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(MappedBindings.PRCTL, errno, PR_SET_PTRACER, pid, 0L, 0L, 0L);
     return rc < 0 ? Errno.of(errno) : 0;
   }
 }

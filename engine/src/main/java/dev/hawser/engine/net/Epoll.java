@@ -6,6 +6,7 @@
 package dev.hawser.engine.net;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.engine.spi.WaitSet;
 import dev.hawser.memory.ffi.Errno;
@@ -138,7 +139,7 @@ public final class Epoll implements WaitSet, AutoCloseable {
     if (before == ASLEEP) {
       MemorySegment errno = Errno.capture();
       try {
-        long n = (long) SocketBindings.WRITE.invokeExact(errno, eventFd, oneAddress, 8L);
+        long n = systemCall(SocketBindings.WRITE, errno, eventFd, oneAddress, 8L);
         // EAGAIN: the counter is full, so the sleeper is woken anyway.
         if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
           throw new NetException("write", Errno.of(errno), "eventfd " + eventFd);
@@ -178,7 +179,7 @@ public final class Epoll implements WaitSet, AutoCloseable {
   private void drainEventFd() {
     MemorySegment errno = Errno.capture();
     try {
-      long n = (long) SocketBindings.READ.invokeExact(errno, eventFd, counterAddress, 8L);
+      long n = systemCall(SocketBindings.READ, errno, eventFd, counterAddress, 8L);
       if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
         throw new NetException("read", Errno.of(errno), "eventfd " + eventFd);
       }
@@ -199,13 +200,13 @@ public final class Epoll implements WaitSet, AutoCloseable {
           timespec.set(ValueLayout.JAVA_LONG, 8, nanos % 1_000_000_000L);
           limit = timespecAddress;
         }
-        n = (int) pwait2.invokeExact(errno, epoll, eventsAddress, MAX_READY, limit, 0L);
+        n = (int) systemCall(pwait2, errno, epoll, eventsAddress, MAX_READY, limit, 0L);
         if (n < 0 && Errno.of(errno) == Errno.ENOSYS) {
           NO_PWAIT2.set(true);
           return waitFor(nanos);
         }
       } else {
-        n = (int) EpollBindings.EPOLL_WAIT.invokeExact(errno, epoll, eventsAddress, MAX_READY, millis(nanos));
+        n = (int) systemCall(EpollBindings.EPOLL_WAIT, errno, epoll, eventsAddress, MAX_READY, millis(nanos));
       }
     } catch (Throwable t) {
       throw unexpected(t);
@@ -236,7 +237,7 @@ public final class Epoll implements WaitSet, AutoCloseable {
   private static void control(int epoll, int operation, int fd, long event) {
     MemorySegment errno = Errno.capture();
     try {
-      int rc = (int) EpollBindings.EPOLL_CTL.invokeExact(errno, epoll, operation, fd, event);
+      int rc = (int) systemCall(EpollBindings.EPOLL_CTL, errno, epoll, operation, fd, event);
       if (rc < 0) {
         throw new NetException("epoll_ctl", Errno.of(errno), "fd " + fd);
       }
@@ -248,7 +249,7 @@ public final class Epoll implements WaitSet, AutoCloseable {
   private static int create() {
     MemorySegment errno = Errno.capture();
     try {
-      int fd = (int) EpollBindings.EPOLL_CREATE1.invokeExact(errno, EPOLL_CLOEXEC);
+      int fd = (int) systemCall(EpollBindings.EPOLL_CREATE1, errno, EPOLL_CLOEXEC);
       if (fd < 0) {
         throw new NetException("epoll_create1", Errno.of(errno), "");
       }
@@ -261,7 +262,7 @@ public final class Epoll implements WaitSet, AutoCloseable {
   private static int createEventFd(int epoll) {
     MemorySegment errno = Errno.capture();
     try {
-      int fd = (int) EpollBindings.EVENTFD.invokeExact(errno, 0, EFD_NONBLOCK | EFD_CLOEXEC);
+      int fd = (int) systemCall(EpollBindings.EVENTFD, errno, 0, EFD_NONBLOCK | EFD_CLOEXEC);
       if (fd < 0) {
         Sockets.close(epoll);
         throw new NetException("eventfd", Errno.of(errno), "");

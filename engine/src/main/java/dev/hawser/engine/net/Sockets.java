@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.net;
 
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
+
 import dev.hawser.engine.spi.NetworkReport;
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.Arena;
@@ -117,7 +119,7 @@ public final class Sockets {
     return SystemCall.checked(
         "socket",
         target,
-        errno -> (int) SocketBindings.SOCKET.invokeExact(errno, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        errno -> (int) systemCall(SocketBindings.SOCKET, errno, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   }
 
   /** Two connected non-blocking stream sockets of this host, closed on exec. */
@@ -127,8 +129,8 @@ public final class Sockets {
       SystemCall.checked(
           "socketpair",
           "AF_UNIX",
-          errno -> (int) SocketBindings.SOCKETPAIR.invokeExact(
-              errno, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both.address()));
+          errno -> (int) systemCall(SocketBindings.SOCKETPAIR, errno, AF_UNIX,
+              SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both.address()));
       return both.toArray(ValueLayout.JAVA_INT);
     }
   }
@@ -174,7 +176,7 @@ public final class Sockets {
   }
 
   static int listen(int fd, int backlog) {
-    return SystemCall.result(errno -> (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog));
+    return SystemCall.result(errno -> (int) systemCall(SocketBindings.LISTEN, errno, fd, backlog));
   }
 
   /** Binds a socket to a local endpoint, port 0 for any; 0, or the negative error number. */
@@ -186,7 +188,7 @@ public final class Sockets {
   }
 
   static int bind(int fd, MemorySegment address, int bytes) {
-    return SystemCall.result(errno -> (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes));
+    return SystemCall.result(errno -> (int) systemCall(SocketBindings.BIND, errno, fd, address.address(), bytes));
   }
 
   /** Takes a connection from a listening socket: a non-blocking descriptor, or the negative error number. */
@@ -195,7 +197,7 @@ public final class Sockets {
     do {
       accepted =
           SystemCall.result(
-              errno -> (int) SocketBindings.ACCEPT4.invokeExact(errno, fd, 0L, 0L, SOCK_NONBLOCK | SOCK_CLOEXEC));
+              errno -> (int) systemCall(SocketBindings.ACCEPT4, errno, fd, 0L, 0L, SOCK_NONBLOCK | SOCK_CLOEXEC));
     } while (accepted == -Errno.EINTR);
     return accepted;
   }
@@ -210,7 +212,7 @@ public final class Sockets {
 
   static int connect(int fd, MemorySegment address, int bytes) {
     int result =
-        SystemCall.result(errno -> (int) SocketBindings.CONNECT.invokeExact(errno, fd, address.address(), bytes));
+        SystemCall.result(errno -> (int) systemCall(SocketBindings.CONNECT, errno, fd, address.address(), bytes));
     // An interrupted connect goes on in the background, like one that does not block.
     return result == -Errno.EINTR ? -EINPROGRESS : result;
   }
@@ -234,7 +236,7 @@ public final class Sockets {
       SystemCall.checked(
           "getsockname",
           "fd " + fd,
-          errno -> (int) SocketBindings.GETSOCKNAME.invokeExact(errno, fd, address.address(), length.address()));
+          errno -> (int) systemCall(SocketBindings.GETSOCKNAME, errno, fd, address.address(), length.address()));
       return InetEndpoint.readFrom(address);
     }
   }
@@ -247,7 +249,7 @@ public final class Sockets {
       SystemCall.checked(
           "getpeername",
           "fd " + fd,
-          errno -> (int) SocketBindings.GETPEERNAME.invokeExact(errno, fd, address.address(), length.address()));
+          errno -> (int) systemCall(SocketBindings.GETPEERNAME, errno, fd, address.address(), length.address()));
       return InetEndpoint.readFrom(address);
     }
   }
@@ -283,7 +285,7 @@ public final class Sockets {
       SystemCall.checked(
           "setsockopt",
           "fd " + fd + " level " + level + " option " + name,
-          errno -> (int) SocketBindings.SETSOCKOPT.invokeExact(errno, fd, level, name, address, Integer.BYTES));
+          errno -> (int) systemCall(SocketBindings.SETSOCKOPT, errno, fd, level, name, address, Integer.BYTES));
     }
   }
 
@@ -294,8 +296,8 @@ public final class Sockets {
       SystemCall.checked(
           "getsockopt",
           "fd " + fd + " level " + level + " option " + name,
-          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
-              errno, fd, level, name, value.address(), length.address()));
+          errno -> (int) systemCall(SocketBindings.GETSOCKOPT, errno, fd, level, name, value.address(),
+              length.address()));
       return value.get(ValueLayout.JAVA_INT, 0);
     }
   }
@@ -338,8 +340,8 @@ public final class Sockets {
     SystemCall.checked(
         "getsockopt",
         "fd " + fd + " TCP_INFO",
-        errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
-            errno, fd, IPPROTO_TCP, TCP_INFO, info.address(), length.address()));
+        errno -> (int) systemCall(SocketBindings.GETSOCKOPT, errno, fd, IPPROTO_TCP, TCP_INFO, info.address(),
+            length.address()));
     return info;
   }
 
@@ -354,7 +356,7 @@ public final class Sockets {
   }
 
   private static void shutdown(int fd, int how) {
-    int result = SystemCall.result(errno -> (int) SocketBindings.SHUTDOWN.invokeExact(errno, fd, how));
+    int result = SystemCall.result(errno -> (int) systemCall(SocketBindings.SHUTDOWN, errno, fd, how));
     if (result < 0 && result != -ENOTCONN) {
       throw new NetException("shutdown", -result, "fd " + fd);
     }
@@ -362,7 +364,7 @@ public final class Sockets {
 
   /** Closes a descriptor, whatever the kernel says: it is free afterwards. */
   public static void close(int fd) {
-    if (SystemCall.result(errno -> (int) SocketBindings.CLOSE.invokeExact(errno, fd)) == -Errno.EBADF) {
+    if (SystemCall.result(errno -> (int) systemCall(SocketBindings.CLOSE, errno, fd)) == -Errno.EBADF) {
       throw new NetException("close", Errno.EBADF, "fd " + fd);
     }
   }
@@ -424,7 +426,7 @@ public final class Sockets {
       while (true) {
         int millis = left;
         int n =
-            SystemCall.result(errno -> (int) SocketBindings.POLL.invokeExact(errno, pollfd.address(), 1L, millis));
+            SystemCall.result(errno -> (int) systemCall(SocketBindings.POLL, errno, pollfd.address(), 1L, millis));
         if (n >= 0) {
           return n == 0 ? 0 : pollfd.get(ValueLayout.JAVA_SHORT, 6);
         }

@@ -6,6 +6,7 @@
 package dev.hawser.engine.net;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.MemorySegment;
@@ -56,12 +57,7 @@ final class SystemCall {
   static long moved(MethodHandle call, int fd, long address, long bytes, int flags) {
     MemorySegment errno = Errno.capture();
     while (true) {
-      long n;
-      try {
-        n = (long) call.invokeExact(errno, fd, address, bytes, flags);
-      } catch (Throwable t) {
-        throw unexpected(t);
-      }
+      long n = systemCall(call, errno, fd, address, bytes, flags);
       if (n >= 0) {
         return n;
       }
@@ -76,12 +72,7 @@ final class SystemCall {
   static long moved(MethodHandle call, int fd, long address, int argument) {
     MemorySegment errno = Errno.capture();
     while (true) {
-      long n;
-      try {
-        n = (long) call.invokeExact(errno, fd, address, argument);
-      } catch (Throwable t) {
-        throw unexpected(t);
-      }
+      long n = systemCall(call, errno, fd, address, argument);
       if (n >= 0) {
         return n;
       }

@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.net;
 
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
+
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -92,10 +94,10 @@ public final class UnixSockets {
       MemorySegment address = arena.allocate(SOCKADDR_BYTES, Long.BYTES);
       int bytes = write(address, path);
       // The file that bind makes has the mode of the socket: never, not even for a moment, may others connect.
-      SystemCall.checked("fchmod", path, errno -> (int) SocketBindings.FCHMOD.invokeExact(errno, fd, OWNER_ONLY));
+      SystemCall.checked("fchmod", path, errno -> (int) systemCall(SocketBindings.FCHMOD, errno, fd, OWNER_ONLY));
       SystemCall.checked("bind", path,
-          errno -> (int) SocketBindings.BIND.invokeExact(errno, fd, address.address(), bytes));
-      SystemCall.checked("listen", path, errno -> (int) SocketBindings.LISTEN.invokeExact(errno, fd, backlog));
+          errno -> (int) systemCall(SocketBindings.BIND, errno, fd, address.address(), bytes));
+      SystemCall.checked("listen", path, errno -> (int) systemCall(SocketBindings.LISTEN, errno, fd, backlog));
       return fd;
     } catch (RuntimeException e) {
       Sockets.close(fd);
@@ -130,8 +132,8 @@ public final class UnixSockets {
       MemorySegment credentials = arena.allocate(UCRED_BYTES, Integer.BYTES);
       MemorySegment length = arena.allocateFrom(ValueLayout.JAVA_INT, UCRED_BYTES);
       SystemCall.checked("getsockopt", "fd " + fd + " SO_PEERCRED",
-          errno -> (int) SocketBindings.GETSOCKOPT.invokeExact(
-              errno, fd, SOL_SOCKET, SO_PEERCRED, credentials.address(), length.address()));
+          errno -> (int) systemCall(SocketBindings.GETSOCKOPT, errno, fd, SOL_SOCKET, SO_PEERCRED,
+              credentials.address(), length.address()));
       return credentials.get(ValueLayout.JAVA_INT, Integer.BYTES);
     }
   }

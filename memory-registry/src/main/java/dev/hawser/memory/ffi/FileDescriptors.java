@@ -6,6 +6,7 @@
 package dev.hawser.memory.ffi;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -69,7 +70,7 @@ public final class FileDescriptors {
     MemorySegment errno = Errno.capture();
     int fd;
     try (Arena arena = Arena.ofConfined()) {
-      fd = (int) PosixBindings.Files.MEMFD_CREATE.invokeExact(errno, arena.allocateFrom(name), flags);
+      fd = (int) systemCall(PosixBindings.Files.MEMFD_CREATE, errno, arena.allocateFrom(name).address(), flags);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -83,12 +84,7 @@ public final class FileDescriptors {
    */
   public static void truncate(int fd, long bytes) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Files.FTRUNCATE.invokeExact(errno, fd, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Files.FTRUNCATE, errno, fd, bytes);
     if (rc < 0) {
       throw new NativeCallException("ftruncate(fd " + fd + ", " + bytes + " bytes)", Errno.of(errno));
     }
@@ -132,7 +128,7 @@ public final class FileDescriptors {
     MemorySegment errno = Errno.capture();
     int fd;
     try (Arena arena = Arena.ofConfined()) {
-      fd = (int) PosixBindings.Files.OPEN.invokeExact(errno, arena.allocateFrom(path), flags | O_CLOEXEC, 0);
+      fd = (int) systemCall(PosixBindings.Files.OPEN, errno, arena.allocateFrom(path).address(), flags | O_CLOEXEC, 0);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -146,12 +142,7 @@ public final class FileDescriptors {
    */
   public static void close(int fd) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Files.CLOSE.invokeExact(errno, fd);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Files.CLOSE, errno, fd);
     if (rc < 0) {
       throw new NativeCallException("close(fd " + fd + ")", Errno.of(errno));
     }
@@ -176,7 +167,7 @@ public final class FileDescriptors {
     int rc;
     do {
       try {
-        rc = (int) PosixBindings.Files.FLOCK.invokeExact(errno, fd, LOCK_EX);
+        rc = (int) systemCall(PosixBindings.Files.FLOCK, errno, fd, LOCK_EX);
       } catch (Throwable t) {
         throw unexpected(t);
       }
@@ -188,12 +179,7 @@ public final class FileDescriptors {
 
   private static int control(int fd, int command, int argument) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Files.FCNTL.invokeExact(errno, fd, command, argument);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Files.FCNTL, errno, fd, command, argument);
     if (rc < 0) {
       throw new NativeCallException("fcntl(fd " + fd + ", " + command + ")", Errno.of(errno));
     }
@@ -210,8 +196,8 @@ public final class FileDescriptors {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment stat = arena.allocate(STATX_BYTES, Long.BYTES);
       int rc =
-          (int) PosixBindings.Files.STATX.invokeExact(
-              errno, fd, arena.allocateFrom(""), AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
+          (int) systemCall(PosixBindings.Files.STATX, errno, fd, arena.allocateFrom("").address(), AT_EMPTY_PATH,
+              STATX_BASIC_STATS, stat.address());
       if (rc < 0) {
         throw new NativeCallException("statx(fd " + fd + ")", Errno.of(errno));
       }

@@ -8,10 +8,13 @@ package dev.hawser.memory.ffi;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -103,6 +106,24 @@ public final class NativeLibrary {
   /** As {@link #functionWithErrno(String, FunctionDescriptor, int)}, for a function that is not variadic. */
   public MethodHandle functionWithErrno(String symbol, FunctionDescriptor type) {
     return functionWithErrno(symbol, type, -1);
+  }
+
+  /**
+   * A handle to a function of integers and pointers that reports by {@code errno}, for {@link SystemCalls}.
+   *
+   * @param arguments how many the C prototype has
+   * @param variadicFrom index of the first variadic one, or −1 if it has none
+   * @throws MissingNativeException if the library lacks the symbol
+   */
+  public MethodHandle systemCall(String symbol, int arguments, int variadicFrom) {
+    MemoryLayout[] all = new MemoryLayout[arguments];
+    Arrays.fill(all, ValueLayout.JAVA_LONG);
+    return functionWithErrno(symbol, FunctionDescriptor.of(ValueLayout.JAVA_LONG, all), variadicFrom);
+  }
+
+  /** As {@link #systemCall(String, int, int)}, for a function that is not variadic. */
+  public MethodHandle systemCall(String symbol, int arguments) {
+    return systemCall(symbol, arguments, -1);
   }
 
   /**

@@ -6,6 +6,7 @@
 package dev.hawser.memory.ffi;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -58,12 +59,7 @@ public final class PageMappings {
    */
   public static long map(long bytes, int protection, int flags, int fd, long offset) {
     MemorySegment errno = Errno.capture();
-    long address;
-    try {
-      address = (long) PosixBindings.Mappings.MMAP.invokeExact(errno, 0L, bytes, protection, flags, fd, offset);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long address = systemCall(PosixBindings.Mappings.MMAP, errno, 0L, bytes, protection, flags, fd, offset);
     if (address == MAP_FAILED) {
       throw new NativeCallException(
           "mmap(" + bytes + " bytes, fd " + fd + ", offset " + offset + ")", Errno.of(errno));
@@ -78,13 +74,8 @@ public final class PageMappings {
    */
   public static void mapSharedAt(long address, long bytes, int fd, long offset) {
     MemorySegment errno = Errno.capture();
-    long got;
-    try {
-      got = (long) PosixBindings.Mappings.MMAP.invokeExact(
-          errno, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, offset);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long got = systemCall(PosixBindings.Mappings.MMAP, errno, address, bytes, PROT_READ | PROT_WRITE,
+        MAP_SHARED | MAP_FIXED_NOREPLACE, fd, offset);
     if (got == address) {
       return;
     }
@@ -102,12 +93,7 @@ public final class PageMappings {
    */
   public static void unmap(long address, long bytes) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Mappings.MUNMAP.invokeExact(errno, address, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Mappings.MUNMAP, errno, address, bytes);
     if (rc < 0) {
       throw failed("munmap", address, bytes, errno);
     }
@@ -121,12 +107,7 @@ public final class PageMappings {
    */
   public static int advise(long address, long bytes, int advice) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Mappings.MADVISE.invokeExact(errno, address, bytes, advice);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Mappings.MADVISE, errno, address, bytes, advice);
     return rc < 0 ? Errno.of(errno) : 0;
   }
 
@@ -137,12 +118,7 @@ public final class PageMappings {
    */
   public static void lock(long address, long bytes) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Mappings.MLOCK.invokeExact(errno, address, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Mappings.MLOCK, errno, address, bytes);
     if (rc < 0) {
       throw failed("mlock", address, bytes, errno);
     }
@@ -155,12 +131,7 @@ public final class PageMappings {
    */
   public static void unlock(long address, long bytes) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Mappings.MUNLOCK.invokeExact(errno, address, bytes);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Mappings.MUNLOCK, errno, address, bytes);
     if (rc < 0) {
       throw failed("munlock", address, bytes, errno);
     }
@@ -169,12 +140,7 @@ public final class PageMappings {
   /** Whether the page of an address is mapped, readable or not. Touches nothing. */
   public static boolean isMapped(long address) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = (int) PosixBindings.Mappings.MSYNC.invokeExact(errno, address & -PAGE_BYTES, (long) PAGE_BYTES, MS_ASYNC);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = (int) systemCall(PosixBindings.Mappings.MSYNC, errno, address & -PAGE_BYTES, PAGE_BYTES, MS_ASYNC);
     if (rc < 0 && Errno.of(errno) != Errno.ENOMEM) {
       throw failed("msync", address, PAGE_BYTES, errno);
     }

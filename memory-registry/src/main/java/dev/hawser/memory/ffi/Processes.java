@@ -6,6 +6,7 @@
 package dev.hawser.memory.ffi;
 
 import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
+import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import java.lang.foreign.MemorySegment;
 
@@ -46,12 +47,7 @@ public final class Processes {
    */
   public static int openPidfd(int pid) {
     MemorySegment errno = Errno.capture();
-    long fd;
-    try {
-      fd = (long) PosixBindings.Processes.PIDFD_OPEN.invokeExact(errno, SYS_PIDFD_OPEN, pid, 0);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long fd = systemCall(PosixBindings.Processes.PIDFD_OPEN, errno, SYS_PIDFD_OPEN, pid, 0);
     if (fd < 0) {
       throw new NativeCallException("pidfd_open(" + pid + ")", Errno.of(errno));
     }
@@ -70,28 +66,16 @@ public final class Processes {
    */
   public static long readFrom(int pid, long local, long localCount, long remote, long remoteCount) {
     MemorySegment errno = Errno.capture();
-    long rc;
-    try {
-      rc =
-          (long) PosixBindings.Processes.PROCESS_VM_READV.invokeExact(
-              errno, pid, local, localCount, remote, remoteCount, 0L);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long rc =
+        systemCall(PosixBindings.Processes.PROCESS_VM_READV, errno, pid, local, localCount, remote, remoteCount, 0L);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
   /** Copies from our memory into that of {@code pid}; all else as {@link #readFrom}. */
   public static long writeTo(int pid, long local, long localCount, long remote, long remoteCount) {
     MemorySegment errno = Errno.capture();
-    long rc;
-    try {
-      rc =
-          (long) PosixBindings.Processes.PROCESS_VM_WRITEV.invokeExact(
-              errno, pid, local, localCount, remote, remoteCount, 0L);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    long rc =
+        systemCall(PosixBindings.Processes.PROCESS_VM_WRITEV, errno, pid, local, localCount, remote, remoteCount, 0L);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 }
