@@ -92,6 +92,7 @@ CUresult (*const dmaBuf)(void *, CUdeviceptr, size_t, CUmemRangeHandleType, unsi
 CUresult (*const writeValue)(CUstream, CUdeviceptr, cuuint64_t, unsigned int) = cuStreamWriteValue64;
 CUresult (*const waitValue)(CUstream, CUdeviceptr, cuuint64_t, unsigned int) = cuStreamWaitValue64;
 CUresult (*const copy)(CUdeviceptr, CUdeviceptr, size_t, CUstream) = cuMemcpyAsync;
+CUresult (*const peer)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) = cuMemcpyPeerAsync;
 CUresult (*const fill)(CUdeviceptr, unsigned char, size_t, CUstream) = cuMemsetD8Async;
 CUresult (*const launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                          unsigned int, CUstream, void **, void **) = cuLaunchKernel;

@@ -114,6 +114,9 @@ final class CudaBindings {
 
   // CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream);
   final MethodHandle memcpyAsync;
+  // CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+  //                            size_t ByteCount, CUstream hStream);
+  final MethodHandle memcpyPeerAsync;
   // CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
   //                             CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream);
   final @Nullable MethodHandle memcpyBatchAsyncV2; // since 13.0
@@ -190,6 +193,8 @@ final class CudaBindings {
     eventElapsedTime = bindFirst("cuEventElapsedTime_v2", "cuEventElapsedTime", JAVA_LONG, JAVA_LONG, JAVA_LONG);
 
     memcpyAsync = bind("cuMemcpyAsync", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    memcpyPeerAsync =
+        bind("cuMemcpyPeerAsync", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     memcpyBatchAsyncV2 =
         bindIfThere(
             "cuMemcpyBatchAsync_v2",
@@ -284,6 +289,14 @@ final class CudaBindings {
       long stream) {
     try {
       return (int) function.invokeExact(tos, froms, sizes, count, attributes, indices, 1L, failed, stream);
+    } catch (Throwable t) {
+      throw NativeLibrary.unexpected(t);
+    }
+  }
+
+  int memcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream) {
+    try {
+      return (int) memcpyPeerAsync.invokeExact(to, toContext, from, fromContext, bytes, stream);
     } catch (Throwable t) {
       throw NativeLibrary.unexpected(t);
     }

@@ -587,6 +587,13 @@ public final class CudaDriver implements GpuDriver {
   }
 
   @Override
+  public void copyPeer(long from, int fromOrdinal, long to, int toOrdinal, long bytes, long stream) {
+    check(
+        cuda.memcpyPeerAsync(to, context(toOrdinal), from, context(fromOrdinal), bytes, stream),
+        "cuMemcpyPeerAsync(" + fromOrdinal + " to " + toOrdinal + ")");
+  }
+
+  @Override
   public String toString() {
     return description;
   }

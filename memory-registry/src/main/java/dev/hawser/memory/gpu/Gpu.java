@@ -225,13 +225,18 @@ public final class Gpu {
 
   /** Lets this device address the memory of another one directly; false if the machine cannot. */
   public boolean reach(Gpu peer) {
-    if (peer.ordinal == ordinal) {
+    return reach(peer.ordinal);
+  }
+
+  /** As {@link #reach(Gpu)}, by the number of the other one. */
+  boolean reach(int peer) {
+    if (peer == ordinal) {
       return true;
     }
-    if (!driver.canAccessPeer(ordinal, peer.ordinal)) {
+    if (!driver.canAccessPeer(ordinal, peer)) {
       return false;
     }
-    run(d -> d.enablePeer(ordinal, peer.ordinal));
+    run(d -> d.enablePeer(ordinal, peer));
     return true;
   }
 

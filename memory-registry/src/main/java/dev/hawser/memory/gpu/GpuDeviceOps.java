@@ -63,6 +63,8 @@ public final class GpuDeviceOps implements DeviceOps {
   private long batchEngineBytes = ENGINE_BYTES;
   private @Nullable CopyRecorder recorder;
   private PointerInfo pinned = PointerInfo.UNKNOWN; // the host memory that was found pinned last
+  private @Nullable Device peer; // the other device that was met last
+  private boolean peerReached;
   private boolean closed;
 
   private GpuDeviceOps(GpuStream stream, boolean ownsStream, int directTableBytes) {
@@ -140,6 +142,9 @@ public final class GpuDeviceOps implements DeviceOps {
     BlockPairs pairs = cursor.pairs();
     boolean hostSide = pairs.localDevice().isHost() || pairs.remoteDevice().isHost();
     long engineBytes = hostSide ? HOST_ENGINE_BYTES : ENGINE_BYTES;
+    if (!kernelsReach(pairs.localDevice()) || !kernelsReach(pairs.remoteDevice())) {
+      engineBytes = 0; // the driver copies by way of the host; a kernel would end the device for the whole process
+    }
     begin(direction, hostSide);
     long left = bytes;
     while (left > 0 && cursor.nextRow(left)) {
@@ -165,6 +170,18 @@ public final class GpuDeviceOps implements DeviceOps {
     }
     submit();
     return bytes - left;
+  }
+
+  /** Whether kernels here may touch memory that is said to lie there; another device is asked for once. */
+  private boolean kernelsReach(Device device) {
+    if (device.isHost() || device.equals(gpu.device())) {
+      return true;
+    }
+    if (!device.equals(peer)) {
+      peer = device;
+      peerReached = gpu.reach(device.ordinal());
+    }
+    return peerReached;
   }
 
   private boolean isPinned(BlockPairs pairs, BlockPairs.Cursor cursor) {

@@ -135,4 +135,7 @@ public interface GpuDriver {
 
   /** Lets device {@code ordinal}, which is entered, address the memory of {@code peer}. Again is no error. */
   void enablePeer(int ordinal, int peer);
+
+  /** Copies from one device to another, whether or not they can address each other: where they cannot, through the host. */
+  void copyPeer(long from, int fromOrdinal, long to, int toOrdinal, long bytes, long stream);
 }

@@ -500,6 +500,12 @@ public final class HipDriver implements GpuDriver {
     check(result, "hipDeviceEnablePeerAccess(" + ordinal + " to " + peer + ")");
   }
 
+  /** The runtime finds the devices by the addresses, and goes through the host itself where it must. */
+  @Override
+  public void copyPeer(long from, int fromOrdinal, long to, int toOrdinal, long bytes, long stream) {
+    copy(from, to, bytes, stream);
+  }
+
   @Override
   public String toString() {
     return description;

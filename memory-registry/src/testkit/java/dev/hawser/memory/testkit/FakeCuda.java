@@ -34,6 +34,7 @@ public final class FakeCuda {
   private static final int INVALID_IMAGE = 200;
   private static final int NOT_FOUND = 500;
   private static final long OTHER_CONTEXT = 0xc0ffee;
+  private static final int PEER_UNSUPPORTED = 217;
   private static final int PEER_ENABLED = 704;
   private static final int NOT_SUPPORTED = 801;
 
@@ -213,11 +214,21 @@ public final class FakeCuda {
   }
 
   int cuDeviceCanAccessPeer(long out, int device, int peer) {
-    return answer("cuDeviceCanAccessPeer", () -> putInt(out, 1));
+    return answer("cuDeviceCanAccessPeer", () -> putInt(out, gpu.peersReach() ? 1 : 0));
   }
 
   int cuCtxEnablePeerAccess(long context, int flags) {
-    return inContext("cuCtxEnablePeerAccess", () -> gpu.calls("cuCtxEnablePeerAccess") > 1 ? PEER_ENABLED : 0);
+    return inContext(
+        "cuCtxEnablePeerAccess",
+        () -> !gpu.peersReach() ? PEER_UNSUPPORTED : gpu.calls("cuCtxEnablePeerAccess") > 1 ? PEER_ENABLED : 0);
+  }
+
+  int cuMemcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream) {
+    return inContext(
+        "cuMemcpyPeerAsync",
+        () -> gpu.liesOn(to, (int) toContext - 1) && gpu.liesOn(from, (int) fromContext - 1)
+            ? gpu.copy(from, to, bytes, stream)
+            : FakeGpu.INVALID_VALUE);
   }
 
   // ------------------------------------------------------------------------------------------------ memory
@@ -303,6 +314,9 @@ public final class FakeCuda {
     return inContext(
         "cuIpcOpenMemHandle_v2",
         () -> {
+          if (!gpu.peersReach() && gpu.home(handle) != device()) {
+            return PEER_UNSUPPORTED;
+          }
           long address = gpu.open(handle);
           return address == 0 ? FakeGpu.INVALID_VALUE : put(out, address);
         });

@@ -82,6 +82,7 @@ public final class FakeGpu {
   private long nextHandle = 0x1000;
   private int lost; // the result of every call once the device is lost
   private boolean held;
+  private boolean apart; // no device addresses another's memory
   private boolean background;
   private boolean working;
   private String blocked = "";
@@ -121,6 +122,22 @@ public final class FakeGpu {
   /** Bytes of each device. */
   public long deviceBytes() {
     return deviceBytes;
+  }
+
+  /** Keeps each device from addressing the memory of others, as on a machine without NVLink and PCIe peer access. */
+  public synchronized FakeGpu setApart() {
+    apart = true;
+    return this;
+  }
+
+  synchronized boolean peersReach() {
+    return !apart;
+  }
+
+  /** Whether an address lies in memory of a device, or in that of another process. */
+  synchronized boolean liesOn(long address, int device) {
+    Allocation allocation = find(address, 1);
+    return allocation == null || allocation.device() == device;
   }
 
   /** Lets the function fail once, after so many calls that do not. */
@@ -287,7 +304,13 @@ public final class FakeGpu {
       return INVALID_VALUE;
     }
     writeHandle(handle, allocation.fd(), allocation.bytes());
+    ALL.set(JAVA_LONG, handle + 32, allocation.device());
     return SUCCESS;
+  }
+
+  /** The device whose memory a handle stands for. */
+  int home(MemorySegment handle) {
+    return (int) handle.get(ValueLayouts.LONG, 32);
   }
 
   private static void writeHandle(long handle, int fd, long bytes) {
