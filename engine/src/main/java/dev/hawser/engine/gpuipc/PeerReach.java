@@ -29,6 +29,8 @@ final class PeerReach {
    */
   record Opened(long delta, boolean kernels, int home, Runnable release) {}
 
+  private static final System.Logger LOG = System.getLogger("dev.hawser.gpuipc");
+
   private final CompletableFuture<Opened> opening;
 
   private PeerReach(CompletableFuture<Opened> opening) {
@@ -69,16 +71,17 @@ final class PeerReach {
       // The driver opens no handle of its own process, nor need it.
       return new PeerReach(
           gpus.inBackground(
-              () -> {
-                requirePeer(opener, home);
-                return new Opened(0, true, home.ordinal(), () -> {});
-              }));
+              () -> new Opened(0, kernelsReach(opener, home), home.ordinal(), () -> {})));
     }
-    OpenedMemory.Name name = new OpenedMemory.Name(peer.pid(), startTicks, key.handle(), opener.ordinal());
     return new PeerReach(
         gpus.inBackground(
             () -> {
-              OpenedMemory.Held held = gpus.opened().hold(opener, name);
+              boolean kernels = kernelsReach(opener, home);
+              Gpu through = kernels ? opener : home; // a driver opens memory for a device that can address it
+              OpenedMemory.Held held =
+                  gpus.opened()
+                      .hold(
+                          through, new OpenedMemory.Name(peer.pid(), startTicks, key.handle(), through.ordinal()));
               PointerInfo found = gpus.memory().driver().pointer(held.address());
               if (found.memory() == PointerInfo.Memory.DEVICE && !found.covers(held.address(), key.bytes())) {
                 held.release();
@@ -86,16 +89,22 @@ final class PeerReach {
                     "the allocation of %s has %d bytes, not %d as its key says"
                         .formatted(published, found.length(), key.bytes()));
               }
-              return new Opened(held.address() - key.allocation(), true, home.ordinal(), held::release);
+              return new Opened(held.address() - key.allocation(), kernels, home.ordinal(), held::release);
             }));
   }
 
-  private static void requirePeer(Gpu opener, Gpu home) {
-    if (!opener.reach(home)) {
-      throw new PathSetupException(
-          opener + " cannot address the memory of " + home
-              + ": there is neither NVLink nor PCIe peer access between them");
+  /** Whether kernels of a device may touch memory of another one; where not, the driver copies by way of the host. */
+  private static boolean kernelsReach(Gpu opener, Gpu home) {
+    if (opener.reach(home)) {
+      return true;
     }
+    LOG.log(
+        System.Logger.Level.INFO,
+        "memory of {0} is copied slowly from and to {1}, by way of the host: there is neither NVLink nor PCIe peer access between"
+            + " them (nvidia-smi topo -p2p r)",
+        home,
+        opener);
+    return false;
   }
 
   /** Whether it is still being opened. */

@@ -32,7 +32,7 @@ final class CudaAgent implements AutoCloseable {
   final Region device;
   final Region host;
 
-  CudaAgent(String name, long bytes, Access access) {
+  CudaAgent(String name, long bytes, Access access, Device where) {
     EngineConfig config =
         new EngineConfig(
             name,
@@ -51,7 +51,7 @@ final class CudaAgent implements AutoCloseable {
             TlsConfig.OFF,
             Map.of());
     engine = Engine.start(config, registry, new SilentHandler());
-    device = registry.allocate(bytes, Device.cuda(0), access);
+    device = registry.allocate(bytes, where, access);
     host = registry.allocate(bytes, access);
   }
 
@@ -67,7 +67,7 @@ final class CudaAgent implements AutoCloseable {
   }
 
   private void copy(long from, long to) {
-    try (DeviceOps ops = registry.newDeviceOps(Device.cuda(0))) {
+    try (DeviceOps ops = registry.newDeviceOps(device.device())) {
       ops.copy(from, to, device.length());
       ops.finish();
     }
@@ -79,9 +79,13 @@ final class CudaAgent implements AutoCloseable {
     registry.close();
   }
 
-  /** The other process: a name, and the bytes of each region. It says who it is in one line, and ends with its input. */
+  /** The other process: a name, the bytes of each region, and the number of its device. It says who it is in one line, and ends with its input. */
   public static void main(String[] arguments) throws java.io.IOException {
-    try (CudaAgent agent = new CudaAgent(arguments[0], Long.parseLong(arguments[1]), Access.REMOTE_READ_WRITE)) {
+    try (CudaAgent agent = new CudaAgent(
+        arguments[0],
+        Long.parseLong(arguments[1]),
+        Access.REMOTE_READ_WRITE,
+        Device.cuda(Integer.parseInt(arguments[2])))) {
       System.out.println(
           String.join(
               " ",

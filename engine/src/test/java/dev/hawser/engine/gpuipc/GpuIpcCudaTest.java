@@ -44,12 +44,22 @@ class GpuIpcCudaTest {
   private static final int BLOCK = 4096;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final CudaAgent agent = new CudaAgent("here", BYTES, Access.LOCAL);
+  private final CudaAgent agent = new CudaAgent("here", BYTES, Access.LOCAL, Device.cuda(0));
+  private final Device there;
   private Process other;
   private RemoteRegion otherDevice;
   private RemoteRegion otherHost;
   private Link link;
   private boolean killed;
+
+  GpuIpcCudaTest() {
+    this(Device.cuda(0));
+  }
+
+  /** The other process's memory lies on another device than the one here. */
+  GpuIpcCudaTest(Device there) {
+    this.there = there;
+  }
 
   @BeforeEach
   void start() throws IOException {
@@ -61,10 +71,11 @@ class GpuIpcCudaTest {
             System.getProperty("java.class.path"),
             CudaAgent.class.getName(),
             "there",
-            Long.toString(BYTES));
+            Long.toString(BYTES),
+            Integer.toString(there.ordinal()));
     other = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
     String[] words = other.inputReader().readLine().split(" ");
-    otherDevice = CudaAgent.region(words, 2, Device.cuda(0));
+    otherDevice = CudaAgent.region(words, 2, there);
     otherHost = CudaAgent.region(words, 6, Device.HOST);
     link = agent.engine.connect(CudaAgent.peer("there", words));
     link.awaitUp(PATIENCE);

@@ -360,6 +360,25 @@ class GpuIpcPathTest {
   }
 
   @Test
+  void betweenDevicesThatCannotAddressEachOtherTheDriverCopiesAndNoKernel() {
+    cuda.gpu().setApart();
+    Region local = here.allocate(BYTES, Device.cuda(0), Access.LOCAL);
+    Region remote = there.allocate(BYTES, Device.cuda(1), Access.REMOTE_READ_WRITE);
+    int launches = cuda.gpu().calls("cuLaunchKernel");
+    bytes(local).fill((byte) 4);
+    post(1, Op.WRITE, local, published(remote));
+    pumpUntil(() -> atInitiator.ends.containsKey(1L));
+    assertThat(bytes(remote).mismatch(bytes(local))).isEqualTo(-1);
+    bytes(remote).fill((byte) 5);
+    post(2, Op.READ, local, published(remote));
+    pumpUntil(() -> atInitiator.ends.containsKey(2L));
+    assertThat(bytes(local).mismatch(bytes(remote))).isEqualTo(-1);
+    assertThat(atInitiator.ends).containsValues(WorkStatus.SUCCESS).doesNotContainValue(WorkStatus.FLUSHED);
+    assertThat(atInitiator.faults).isEmpty();
+    assertThat(cuda.gpu().calls("cuLaunchKernel") - launches).as("kernels, which would end the device").isZero();
+  }
+
+  @Test
   void theDriverIsNotTouchedForHostMemory() {
     Region local = here.allocate(BYTES, Device.HOST, Access.LOCAL);
     Region remote = there.allocate(BYTES, Device.HOST, Access.REMOTE_READ_WRITE);
