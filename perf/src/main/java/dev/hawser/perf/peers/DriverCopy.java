@@ -37,6 +37,8 @@ final class DriverCopy implements Peer {
   enum Way {
     /** One {@code cuMemcpyAsync} for a request of one piece. */
     COPY("cuMemcpyAsync"),
+    /** One {@code cuMemcpyPeerAsync} for a request of one piece from one device to another. */
+    PEER("cuMemcpyPeerAsync"),
     /** One {@code cuMemcpyBatchAsync} for a request of blocks. */
     BATCH("cuMemcpyBatchAsync"),
     /** One launch of our kernel for a request of blocks, prepared. */
@@ -70,7 +72,13 @@ final class DriverCopy implements Peer {
 
   @Override
   public Optional<Metric> metric(PeerRequest request) {
-    return request.isPlain() == (way == Way.COPY) ? Optional.of(Metric.GBYTES_PER_S) : Optional.empty();
+    boolean fits =
+        switch (way) {
+          case COPY -> request.isPlain() && !request.betweenDevices();
+          case PEER -> request.isPlain() && request.betweenDevices();
+          case KERNEL, BATCH -> !request.isPlain();
+        };
+    return fits ? Optional.of(Metric.GBYTES_PER_S) : Optional.empty();
   }
 
   @Override
@@ -138,7 +146,7 @@ final class DriverCopy implements Peer {
       GpuBuffer buffer =
           device.isHost() ? owner.allocateHost(request.windowBytes()) : owner.allocate(request.windowBytes());
       open.add(buffer);
-      if (!gpu.reach(owner)) {
+      if (!gpu.reach(owner) && way == Way.KERNEL) {
         throw new PeerException(gpu + " does not reach " + owner);
       }
       return buffer.address();
@@ -211,6 +219,17 @@ final class DriverCopy implements Peer {
           long mine = local + slot * request.requestBytes();
           long theirs = remote + slot * request.requestBytes();
           ops.stream().copy(request.read() ? theirs : mine, request.read() ? mine : theirs, request.requestBytes());
+        }
+        case PEER -> {
+          long mine = local + slot * request.requestBytes();
+          long theirs = remote + slot * request.requestBytes();
+          int here = request.initiatorDevice().ordinal();
+          int there = request.targetDevice().ordinal();
+          gpu.run(
+              driver -> driver.copyPeer(
+                  request.read() ? theirs : mine, request.read() ? there : here,
+                  request.read() ? mine : theirs, request.read() ? here : there,
+                  request.requestBytes(), ops.stream().handle()));
         }
         case KERNEL ->
           ops.copy(

@@ -22,7 +22,8 @@ public sealed interface Peer
   /** All that are known. */
   static List<Peer> all() {
     return List.of(new TcpStream(), new PingPong(), new MemcpyPeer(), new ProcessVm(), new Iperf3(), new UcxPerftest(),
-        new Perftest(), new DriverCopy(DriverCopy.Way.COPY), new DriverCopy(DriverCopy.Way.KERNEL),
+        new Perftest(), new DriverCopy(DriverCopy.Way.COPY), new DriverCopy(DriverCopy.Way.PEER),
+        new DriverCopy(DriverCopy.Way.KERNEL),
         new DriverCopy(DriverCopy.Way.BATCH));
   }
 

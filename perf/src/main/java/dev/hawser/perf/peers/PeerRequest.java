@@ -49,6 +49,11 @@ public record PeerRequest(String transport, boolean read, boolean mapped, long r
     return !initiatorDevice.isHost() || !targetDevice.isHost();
   }
 
+  /** Whether two GPUs have them. */
+  boolean betweenDevices() {
+    return !initiatorDevice.isHost() && !targetDevice.isHost() && !initiatorDevice.equals(targetDevice);
+  }
+
   /** Whether a request is one piece. */
   boolean isPlain() {
     return requestBytes == blockBytes;
