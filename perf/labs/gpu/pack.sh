@@ -30,8 +30,8 @@ box="$work/hawser-gpu-lab"
 mkdir -p "$box/lib"
 
 cd "$root"
-tested=(memory-registry engine transfer-agent) # those with tests for a GPU
-modules=("${tested[@]}" metadata-service perf)
+tested=(memory-registry engine transfer-agent perf) # those with tests for a GPU, and what reads the figures
+modules=("${tested[@]}" metadata-service)
 # What the etcd store, HTTP/3 and other tests need is not needed there.
 mvn -q -pl "$(IFS=,; echo "${modules[*]}")" test-compile dependency:copy-dependencies -DincludeScope=test \
   -DexcludeGroupIds=dev.hawser,io.etcd,io.grpc,com.google.protobuf,com.google.api.grpc,com.google.guava,org.testcontainers,com.tngtech.archunit,net.bytebuddy \
