@@ -40,8 +40,7 @@ final class GpuIpcTransport extends MappedTransport {
   GpuIpcTransport(Host host, MemoryRegistry registry, GpuIpc gpus, GpuIpcSettings settings) {
     super(NAME, PREFERENCE, host, registry);
     this.traits =
-        new TransportTraits(true, false, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, settings.chunkBytes(), 1,
-            false);
+        new TransportTraits(true, false, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, settings.chunkBytes(), 1, 0);
     this.gpus = gpus;
     this.binder = new GpuIpcBinder(gpus);
   }

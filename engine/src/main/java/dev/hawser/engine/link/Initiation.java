@@ -323,7 +323,8 @@ final class Initiation {
       flight = g.path.flight;
       left = flight == null ? remaining : flight.left(t.op, remaining);
     }
-    long wanted = Math.min(left, policy.length(table, row, remaining, largestChunk(g)));
+    long share = Math.max(policy.length(table, row, remaining, largestChunk(g)), leastChunk(t, g));
+    long wanted = Math.min(Math.min(left, remaining), share);
     long length = fit(t, position, wanted, g.room());
     if (!g.postChunk(t, position, length, link.now())) {
       table.full(row);
@@ -399,6 +400,11 @@ final class Initiation {
     return g.path.tier.traits().mapped() && !g.path.tier.traits().synchronous()
         ? preferred
         : Math.min(settings.maxChunkBytes(), preferred);
+  }
+
+  /** What goes through slots of a device goes in few pieces, though the last of them end later than smaller ones would. */
+  private int leastChunk(TransferState t, PathGeneration g) {
+    return t.touchesDevice ? Math.min(g.path.tier.traits().stagedChunkBytes(), largestChunk(g)) : 0;
   }
 
   private long mostInFlight(PathGeneration g) {
@@ -740,7 +746,9 @@ final class Initiation {
       }
       only = g;
     }
-    if (only == null || only.path.tier.traits().synchronous() || !takeCredit(t)) {
+    if (only == null
+        || only.path.tier.traits().synchronous()
+        || !takeCredit(t)) {
       return;
     }
     t.commitSet.clear();

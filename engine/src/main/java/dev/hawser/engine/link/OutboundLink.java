@@ -364,15 +364,10 @@ public final class OutboundLink implements Link {
     for (int l = 0; l < plan.localRegions(); l++) {
       mask &= tiersFor(plan.localRegion(l));
     }
-    boolean devices = false;
     for (int r = 0; r < plan.remoteRegions(); r++) {
       mask &= keysFor(plan.remoteRegion(r));
-      devices |= !plan.remoteRegion(r).device().isHost();
     }
-    for (int l = 0; l < plan.localRegions() && !devices; l++) {
-      devices = !plan.localRegion(l).device().isHost();
-    }
-    return devices ? preferReaching(mask) : mask;
+    return plan.touchesDevice() ? preferReaching(mask) : mask;
   }
 
   /** Memory of devices goes through the host's only where no better tier reaches it, or behind those that do. */

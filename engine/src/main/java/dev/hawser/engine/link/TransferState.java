@@ -84,6 +84,9 @@ final class TransferState implements Transfer {
   /** The device whose memory it reads or writes here; that of the host is as near to every rail. */
   final Device device;
 
+  /** Whether memory of some device is among it, here or there. */
+  final boolean touchesDevice;
+
   private final BooleanSupplier ended = this::isEnded;
   private @Nullable BooleanSupplier start;
 
@@ -173,6 +176,7 @@ final class TransferState implements Transfer {
   TransferState(OutboundLink link, DataRequest.Op op, TransferPlan plan, int tiers) {
     this.tiers = tiers;
     this.device = plan.localRegions() == 0 ? Device.HOST : plan.localRegion(0).device();
+    this.touchesDevice = plan.touchesDevice();
     this.link = link;
     this.op = op;
     this.plan = plan;

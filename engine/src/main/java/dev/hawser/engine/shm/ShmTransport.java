@@ -34,8 +34,12 @@ final class ShmTransport extends MappedTransport {
   private static final int PREFERENCE = 1000;
 
   private static final int PREFERRED_CHUNK_BYTES = 4 << 20;
+
+  /** No more than any chunk has: slots are filled by pieces of all sizes, and its one path takes each request whole. */
+  private static final int LEAST_STAGED_BYTES = 1;
   private static final TransportTraits TRAITS =
-      new TransportTraits(true, true, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1, true);
+      new TransportTraits(true, true, MappedConnection.MAX_MESSAGE_BYTES, Long.SIZE, PREFERRED_CHUNK_BYTES, 1,
+          LEAST_STAGED_BYTES);
 
   private final boolean kernelCopies;
   private final ShmBinder binder;

@@ -53,4 +53,19 @@ public final class TransferPlan {
   public RemoteRegion remoteRegion(int index) {
     return remote[index];
   }
+
+  /** Whether memory of a device is among it, here or there. */
+  public boolean touchesDevice() {
+    for (Region region : local) {
+      if (!region.device().isHost()) {
+        return true;
+      }
+    }
+    for (RemoteRegion region : remote) {
+      if (!region.device().isHost()) {
+        return true;
+      }
+    }
+    return false;
+  }
 }

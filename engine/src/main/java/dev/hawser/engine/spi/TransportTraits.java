@@ -17,7 +17,8 @@ package dev.hawser.engine.spi;
  *     has 32 bits of immediate data
  * @param preferredChunkBytes upper bound of a chunk that suits it
  * @param defaultPaths paths per route when the user does not say
- * @param stages whether memory of devices goes through memory of the host: only where no other transport reaches it
+ * @param stagedChunkBytes the smallest chunk of memory of devices that suits it, which goes through memory of the host (only
+ *     where no other transport reaches it): each costs calls of the driver on both sides; 0: nothing is staged
  */
 public record TransportTraits(
     boolean mapped,
@@ -26,4 +27,10 @@ public record TransportTraits(
     int flushBits,
     int preferredChunkBytes,
     int defaultPaths,
-    boolean stages) {}
+    int stagedChunkBytes) {
+
+  /** Whether memory of devices goes through memory of the host. */
+  public boolean stages() {
+    return stagedChunkBytes > 0;
+  }
+}

@@ -17,16 +17,30 @@ import java.util.TreeSet;
  * @param receiveBufferBytes the kernel's receive buffer ({@code tcp.receive-buffer}); 0 lets it size itself
  * @param userTimeoutMillis how long sent bytes may stay unacknowledged before the path fails ({@code
  *     tcp.user-timeout-millis}); 0 leaves it to the kernel, which takes some 15 minutes
+ * @param stagedChunkBytes the smallest chunk of memory of a device ({@code tcp.staged-chunk-bytes})
  */
-record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutMillis) {
+record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutMillis, int stagedChunkBytes) {
   private static final String PREFIX = "tcp."; // as the user writes them
   private static final String SEND_BUFFER = "send-buffer";
   private static final String RECEIVE_BUFFER = "receive-buffer";
   private static final String USER_TIMEOUT = "user-timeout-millis";
-  static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT));
+  private static final String STAGED_CHUNK = "staged-chunk-bytes";
+  static final Set<String> KNOWN = new TreeSet<>(Set.of(SEND_BUFFER, RECEIVE_BUFFER, USER_TIMEOUT, STAGED_CHUNK));
 
   /** Above any lease that makes sense: heartbeats find a dead peer earlier. */
   private static final int DEFAULT_USER_TIMEOUT_MILLIS = 30_000;
+
+  /**
+   * A chunk of memory of a device costs two calls of its driver on each side, and a slot of 1 MiB whatever its length: a
+   * request of 1 MiB is four such chunks, not fourteen of 64 to 128 KiB.
+   */
+  private static final int DEFAULT_STAGED_CHUNK_BYTES = 256 << 10;
+
+  /** No more suits a slot. */
+  private static final int MOST_STAGED_CHUNK_BYTES = 1 << 20;
+
+  /** What nothing is set for. */
+  static final TcpSettings DEFAULTS = of(Map.of());
 
   /**
    * Reads the settings, whose names have lost their {@code tcp.}.
@@ -40,10 +54,22 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
             "setting " + PREFIX + name + " is not known; there are " + PREFIX + String.join(", " + PREFIX, KNOWN));
       }
     }
+    int stagedChunk = number(settings, STAGED_CHUNK, DEFAULT_STAGED_CHUNK_BYTES);
+    if (stagedChunk == 0 || stagedChunk > MOST_STAGED_CHUNK_BYTES) {
+      throw new IllegalArgumentException(
+          "setting " + PREFIX + STAGED_CHUNK + "=" + stagedChunk + " is not between 1 and " + MOST_STAGED_CHUNK_BYTES
+              + ", the length of a pinned slot");
+    }
     return new TcpSettings(
         number(settings, SEND_BUFFER, 0),
         number(settings, RECEIVE_BUFFER, 0),
-        number(settings, USER_TIMEOUT, DEFAULT_USER_TIMEOUT_MILLIS));
+        number(settings, USER_TIMEOUT, DEFAULT_USER_TIMEOUT_MILLIS),
+        stagedChunk);
+  }
+
+  /** Other buffers and patience, for tests. */
+  TcpSettings with(int sendBuffer, int receiveBuffer, int userTimeout) {
+    return new TcpSettings(sendBuffer, receiveBuffer, userTimeout, stagedChunkBytes);
   }
 
   private static int number(Map<String, String> settings, String name, int otherwise) {

@@ -27,8 +27,8 @@ import java.util.List;
 final class TcpTransport implements Transport {
   static final String NAME = "tcp";
 
-  private static final TransportTraits TRAITS =
-      new TransportTraits(false, false, FrameLayout.MAX_MESSAGE_BYTES, 64, 1 << 20, 2, true);
+  private static final int MOST_CHUNK_BYTES = 1 << 20;
+  private static final int PATHS = 2;
 
   private static final RegionBinder BINDER =
       new RegionBinder() {
@@ -51,6 +51,7 @@ final class TcpTransport implements Transport {
   private final LostMemory lostMemory;
   private final TcpSettings settings;
   private final TcpRails rails;
+  private final TransportTraits traits;
 
   TcpTransport(MemoryRegistry registry, TcpSettings settings, TcpRails rails) {
     this.registry = registry;
@@ -58,6 +59,10 @@ final class TcpTransport implements Transport {
     this.lostMemory = new LostMemory(registry);
     this.settings = settings;
     this.rails = rails;
+    this.traits =
+        new TransportTraits(
+            false, false, FrameLayout.MAX_MESSAGE_BYTES, Long.SIZE, MOST_CHUNK_BYTES, PATHS,
+            settings.stagedChunkBytes());
   }
 
   @Override
@@ -67,7 +72,7 @@ final class TcpTransport implements Transport {
 
   @Override
   public TransportTraits traits() {
-    return TRAITS;
+    return traits;
   }
 
   @Override

@@ -29,7 +29,7 @@ final class VerbsTransport implements Transport {
 
   private static final int FLUSH_BITS = 31;
   private static final TransportTraits TRAITS =
-      new TransportTraits(false, false, SharedReceiveQueue.SLOT_BYTES, FLUSH_BITS, 1 << 20, 2, false);
+      new TransportTraits(false, false, SharedReceiveQueue.SLOT_BYTES, FLUSH_BITS, 1 << 20, 2, 0);
 
   private final List<VerbsDevice> devices;
   private final List<VerbsRail> rails;

@@ -84,7 +84,7 @@ final class TestTransport implements Transport {
 
   @Override
   public TransportTraits traits() {
-    return new TransportTraits(false, false, 8192, 64, 1 << 20, 1, false);
+    return new TransportTraits(false, false, 8192, 64, 1 << 20, 1, 0);
   }
 
   @Override

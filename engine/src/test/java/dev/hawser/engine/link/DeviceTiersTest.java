@@ -26,7 +26,7 @@ class DeviceTiersTest {
   private static final byte[] KEY = {1};
 
   private static Tier tier(String name, boolean stages) {
-    return new Tier(name, new TransportTraits(false, false, 8192, 64, 1 << 20, 1, stages), new byte[0],
+    return new Tier(name, new TransportTraits(false, false, 8192, 64, 1 << 20, 1, stages ? 1 : 0), new byte[0],
         List.of(new Reachability.Route(new Rail(name, "rail", 0, 0), "rail")), 1);
   }
 

@@ -45,7 +45,7 @@ class OutboundLinkEndTest {
   private final OutboundLink link =
       new OutboundLink(host, LinkSettings.defaults(), new RailShares(), "here", 3,
           new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
-          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1, false), new byte[0],
+          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1, 0), new byte[0],
               List.of(new Reachability.Route(new Rail("sim", "rail", 0, 0), "rail")), 1)),
           Map.of());
 

@@ -49,7 +49,7 @@ class OutboundLinkTimesTest {
   private final OutboundLink link =
       new OutboundLink(host, LinkSettings.defaults(), new RailShares(), "here", 3,
           new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
-          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, MIB, 1, false), new byte[0],
+          List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, MIB, 1, 0), new byte[0],
               List.of(route("left"), route("right")), 1)),
           Map.of());
   private long postedAt;

@@ -562,7 +562,7 @@ final class Simulation implements LandingObserver {
       Tier tier =
           new Tier(
               "sim",
-              new TransportTraits(mode == SimMode.MAPPED, mode == SimMode.MAPPED, 8192, 31, 1024, paths, false),
+              new TransportTraits(mode == SimMode.MAPPED, mode == SimMode.MAPPED, 8192, 31, 1024, paths, 0),
               new byte[0],
               List.of(new Reachability.Route(rail, "rail0")),
               paths);

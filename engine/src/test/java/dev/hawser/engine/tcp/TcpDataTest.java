@@ -63,7 +63,7 @@ class TcpDataTest {
   @ParameterizedTest
   @CsvSource({"WRITE, 1048577", "READ, 1048577"})
   void movesOverIpv6(Op op, int length) {
-    try (TcpRig rig = new TcpRig("[::1]:0", null, new TcpSettings(0, 0, 1000))) {
+    try (TcpRig rig = new TcpRig("[::1]:0", null, TcpSettings.DEFAULTS.with(0, 0, 1000))) {
       moves(rig, op, length);
     }
   }
@@ -71,7 +71,7 @@ class TcpDataTest {
   @ParameterizedTest
   @CsvSource({"WRITE, 0", "WRITE, 1", "WRITE, 3000001", "READ, 0", "READ, 1", "READ, 3000001"})
   void movesOverTls(Op op, int length) {
-    try (TcpRig rig = new TcpRig("127.0.0.1:0", tls, new TcpSettings(0, 0, 0))) {
+    try (TcpRig rig = new TcpRig("127.0.0.1:0", tls, TcpSettings.DEFAULTS.with(0, 0, 0))) {
       moves(rig, op, length);
       blocks(rig, op);
     }
@@ -80,7 +80,7 @@ class TcpDataTest {
   @ParameterizedTest
   @CsvSource({"WRITE, 300001", "READ, 300001"})
   void movesThroughSmallSocketBuffers(Op op, int length) {
-    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, new TcpSettings(20_000, 20_000, 0))) {
+    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, TcpSettings.DEFAULTS.with(20_000, 20_000, 0))) {
       moves(rig, op, length);
     }
   }
@@ -423,7 +423,7 @@ class TcpDataTest {
     Random random = new Random(seed);
     int slots = 64;
     int slot = 20_000;
-    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, new TcpSettings(20_000, 20_000, 0))) {
+    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, TcpSettings.DEFAULTS.with(20_000, 20_000, 0))) {
       Region local = rig.allocate((long) slots * slot);
       Region remote = rig.allocate((long) slots * slot);
       Pattern.fill(local, 1);

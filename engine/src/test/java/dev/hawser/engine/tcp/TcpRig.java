@@ -46,7 +46,7 @@ final class TcpRig implements AutoCloseable {
   private final DataRequest request = new DataRequest();
 
   TcpRig() {
-    this("127.0.0.1:0", null, new TcpSettings(0, 0, 0));
+    this("127.0.0.1:0", null, TcpSettings.DEFAULTS.with(0, 0, 0));
   }
 
   TcpRig(String address, @Nullable TlsConfig tls, TcpSettings settings) {

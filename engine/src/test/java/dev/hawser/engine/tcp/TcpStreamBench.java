@@ -41,7 +41,7 @@ public final class TcpStreamBench {
     Region local = registry.allocate(memory, Access.LOCAL);
     Region remote = registry.allocate(memory, Access.REMOTE_READ_WRITE);
     int[] pair = TcpRig.connect("127.0.0.1:0");
-    TcpSettings settings = new TcpSettings(Integer.getInteger("snd", 0), Integer.getInteger("rcv", 0), 0);
+    TcpSettings settings = TcpSettings.DEFAULTS.with(Integer.getInteger("snd", 0), Integer.getInteger("rcv", 0), 0);
     settings.apply(pair[0]);
     settings.apply(pair[1]);
     InitiatorConnection initiator = new InitiatorConnection(new PathKey(0, 1), new TcpRig.Stream(pair[0], null),

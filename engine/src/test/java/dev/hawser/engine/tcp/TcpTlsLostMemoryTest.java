@@ -25,6 +25,6 @@ class TcpTlsLostMemoryTest extends TcpLostMemoryTest {
 
   @Override
   TcpRig rig() {
-    return new TcpRig("127.0.0.1:0", config, new TcpSettings(0, 0, 0));
+    return new TcpRig("127.0.0.1:0", config, TcpSettings.DEFAULTS.with(0, 0, 0));
   }
 }

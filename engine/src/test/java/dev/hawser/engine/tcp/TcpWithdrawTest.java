@@ -42,7 +42,7 @@ class TcpWithdrawTest {
   @ValueSource(booleans = {false, true})
   void onlyTheTransfersChunksThatHaveNotBegun(boolean encrypted) {
     try (TcpRig rig =
-        new TcpRig("127.0.0.1:0", encrypted ? tls : null, new TcpSettings(SMALL_BUFFERS, SMALL_BUFFERS, 0))) {
+        new TcpRig("127.0.0.1:0", encrypted ? tls : null, TcpSettings.DEFAULTS.with(SMALL_BUFFERS, SMALL_BUFFERS, 0))) {
       int count = 8;
       Region local = rig.allocate(count * MIB);
       Region remote = rig.allocate(count * MIB);
@@ -76,7 +76,7 @@ class TcpWithdrawTest {
 
   @Test
   void partOfWhatHasBegunIsSentToItsEnd() {
-    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, new TcpSettings(SMALL_BUFFERS, SMALL_BUFFERS, 0))) {
+    try (TcpRig rig = new TcpRig("127.0.0.1:0", null, TcpSettings.DEFAULTS.with(SMALL_BUFFERS, SMALL_BUFFERS, 0))) {
       Region local = rig.allocate(4 * MIB);
       Region remote = rig.allocate(4 * MIB);
       Pattern.fill(local, 2);

@@ -174,7 +174,7 @@ class WorkerCrashTest {
     OutboundLink link =
         new OutboundLink(worker, LinkSettings.defaults(), new RailShares(), "here", 3,
             new PeerDescription(target, 7, List.of("192.0.2.1:1"), Map.of()),
-            List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1, false), new byte[0],
+            List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, 1 << 20, 1, 0), new byte[0],
                 List.of(new Reachability.Route(new Rail("sim", "rail", 0, 0), "rail")), 1)),
             Map.of());
     worker.add(link);
