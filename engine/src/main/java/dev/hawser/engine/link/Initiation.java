@@ -748,6 +748,7 @@ final class Initiation {
     }
     if (only == null
         || only.path.tier.traits().synchronous()
+        || !only.connection.keepsOrder()
         || !takeCredit(t)) {
       return;
     }

@@ -68,6 +68,14 @@ public interface Connection {
   boolean postFlush(long workId, long transfer, boolean abort);
 
   /**
+   * Initiator: whether a message posted now arrives behind all data posted before. If not, none is chained to data that have
+   * not been acknowledged; a flush waits by itself.
+   */
+  default boolean keepsOrder() {
+    return true;
+  }
+
+  /**
    * Posts a message of at most {@link TransportTraits#maxMessageBytes()} bytes (the buffer's
    * remaining ones; copied before this returns). Its successful completion means that the target
    * received it and will process it even if this connection now fails.

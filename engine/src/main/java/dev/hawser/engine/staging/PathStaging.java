@@ -22,14 +22,39 @@ public final class PathStaging {
     ABSENT
   }
 
+  /** What a transport does with a ring for the path that has it. */
+  public interface Use {
+    /** Before the path has it, in the background; may take time. What it throws is why there is none. */
+    void begin(StagingRing ring);
+
+    /** When the path gives it back, or cannot have it. */
+    void end(StagingRing ring);
+  }
+
+  private static final Use NOTHING =
+      new Use() {
+        @Override
+        public void begin(StagingRing ring) {}
+
+        @Override
+        public void end(StagingRing ring) {}
+      };
+
   private record Making(Device device, CompletableFuture<StagingRing> ring) {}
 
   private final Staging staging;
+  private final Use use;
   private final List<Making> made = new ArrayList<>();
 
   /** None yet. */
   public PathStaging(Staging staging) {
+    this(staging, NOTHING);
+  }
+
+  /** None yet; each is put to a use of its path's before it has it. */
+  public PathStaging(Staging staging, Use use) {
     this.staging = staging;
+    this.use = use;
   }
 
   /** Whether there is a ring for a device; begins to make it. */
@@ -44,7 +69,7 @@ public final class PathStaging {
         return made.get(i).ring();
       }
     }
-    CompletableFuture<StagingRing> ring = staging.ring(device);
+    CompletableFuture<StagingRing> ring = staging.ring(device, use);
     made.add(new Making(device, ring));
     return ring;
   }
@@ -84,8 +109,22 @@ public final class PathStaging {
   public void close() {
     for (Making each : made) {
       if (!each.ring().isCompletedExceptionally()) {
+        use.end(each.ring().resultNow());
         staging.give(each.device(), each.ring().resultNow());
       }
+    }
+    made.clear();
+  }
+
+  /** Ends their use, though a device may still be at them: nobody gets them any more. */
+  public void abandon() {
+    for (Making each : made) {
+      CompletableFuture<Void> _ =
+          each.ring().handle((ring, failure) -> failure == null ? ring : null).thenAccept(ring -> {
+            if (ring != null) {
+              use.end(ring);
+            }
+          });
     }
     made.clear();
   }

@@ -70,25 +70,39 @@ public final class Staging {
   }
 
   /** A ring before a device, to be {@linkplain #give given back}; starts its driver if need be. Fails if there is none. */
-  CompletableFuture<StagingRing> ring(Device device) {
+  CompletableFuture<StagingRing> ring(Device device, PathStaging.Use use) {
     return CompletableFuture.supplyAsync(
         () -> {
-          GpuMemory memory = memory(device);
-          Gpu gpu = memory.gpu(device);
-          StagingRing idle;
-          synchronized (IDLE) {
-            idle = rings(memory, gpu).poll();
+          StagingRing ring = ring(device);
+          boolean begun = false;
+          try {
+            use.begin(ring);
+            begun = true;
+            return ring;
+          } finally {
+            if (!begun) {
+              give(device, ring);
+            }
           }
-          if (idle != null) {
-            return idle;
-          }
-          LOG.log(
-              System.Logger.Level.INFO,
-              "memory of {0} goes through pinned host memory on its way: slower than a transport that reaches it",
-              device);
-          return new StagingRing(gpu, shared ? SharedSlots.pinned(gpu) : null);
         },
         BACKGROUND);
+  }
+
+  private StagingRing ring(Device device) {
+    GpuMemory memory = memory(device);
+    Gpu gpu = memory.gpu(device);
+    StagingRing idle;
+    synchronized (IDLE) {
+      idle = rings(memory, gpu).poll();
+    }
+    if (idle != null) {
+      return idle;
+    }
+    LOG.log(
+        System.Logger.Level.INFO,
+        "memory of {0} goes through pinned host memory on its way: slower than a transport that reaches it",
+        device);
+    return new StagingRing(gpu, shared ? SharedSlots.pinned(gpu) : null);
   }
 
   private GpuMemory memory(Device device) {

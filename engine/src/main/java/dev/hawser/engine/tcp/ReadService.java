@@ -8,6 +8,8 @@ package dev.hawser.engine.tcp;
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.RegionUses;
+import dev.hawser.engine.staging.RequestCheck;
 import dev.hawser.engine.staging.StagingRing;
 import dev.hawser.memory.Device;
 import java.util.function.LongToIntFunction;

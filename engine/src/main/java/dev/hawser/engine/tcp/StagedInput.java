@@ -7,6 +7,7 @@ package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.net.PendingFault;
 import dev.hawser.engine.net.RawMemory;
+import dev.hawser.engine.staging.RegionUses;
 import dev.hawser.engine.staging.StagingRing;
 import java.util.Arrays;
 import java.util.function.LongConsumer;

@@ -10,6 +10,8 @@ import dev.hawser.engine.spi.ConnectionEvents;
 import dev.hawser.engine.spi.PathKey;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.RegionUses;
+import dev.hawser.engine.staging.RequestCheck;
 import dev.hawser.engine.staging.StagingRing;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.MemoryRegistry;

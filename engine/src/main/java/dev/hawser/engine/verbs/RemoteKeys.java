@@ -23,6 +23,7 @@ final class RemoteKeys {
   static final int HEADER_BYTES = 2;
   private static final int DEVICE_BYTES = 3 * Long.BYTES + Integer.BYTES;
   private static final int ENTRIES = 256;
+  private static final int STAGED = -2;
 
   private static final VarHandle LONG =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -36,6 +37,7 @@ final class RemoteKeys {
   // Of the region that was selected last.
   private @Nullable RemoteRegion selected;
   private boolean usable;
+  private boolean staged;
   private byte[] blob = new byte[0];
   private int first;
   private int slices;
@@ -61,6 +63,7 @@ final class RemoteKeys {
     }
     selected = region;
     usable = at[entry] >= 0;
+    staged = at[entry] == STAGED;
     if (usable) {
       blob = blobs[entry];
       int offset = at[entry];
@@ -72,10 +75,23 @@ final class RemoteKeys {
     return usable;
   }
 
+  /** Whether the region that was selected last has no key because no NIC there registers it: it goes through slots. */
+  boolean isStaged() {
+    return staged;
+  }
+
+  /** What is published of memory that no NIC registers. */
+  static byte[] staged() {
+    return new byte[] {VERSION, 0};
+  }
+
   /** Where this path's device begins in the blob; −1 if it is not there or the blob is damaged. */
   private int find(byte[] keys) {
     if (keys.length < HEADER_BYTES || keys[0] != VERSION) {
       return -1;
+    }
+    if (keys[1] == 0 && keys.length == HEADER_BYTES) {
+      return STAGED;
     }
     int offset = HEADER_BYTES;
     for (int left = keys[1] & 0xff; left > 0; left--) {

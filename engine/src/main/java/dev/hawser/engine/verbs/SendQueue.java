@@ -59,6 +59,7 @@ final class SendQueue {
   private final int[] details;
   private long firstWork;
   private long nextWork;
+  private long refusedBelow; // works that needed no request are all below this
   private long bytesInFlight;
 
   /**
@@ -197,6 +198,12 @@ final class SendQueue {
   void addEnded(long workId, WorkStatus status) {
     draft = 0;
     add(workId, 0, -1, status);
+    refusedBelow = nextWork;
+  }
+
+  /** Whether such a work waits for its report: nothing may be chained to it. */
+  boolean holdsRefused() {
+    return firstWork < refusedBelow;
   }
 
   /**

@@ -9,6 +9,7 @@ import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.verbs.abi.VerbsAbi;
 import dev.hawser.engine.verbs.abi.VerbsException;
 import dev.hawser.memory.Access;
+import dev.hawser.memory.Device;
 import dev.hawser.memory.RegionBinder;
 import dev.hawser.memory.RegionKeys;
 import dev.hawser.memory.Registration;
@@ -19,12 +20,17 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Registers memory with every device, once for each registration however many regions lie in it. */
 final class VerbsBinder implements RegionBinder {
+  private static final System.Logger LOG = System.getLogger("dev.hawser.engine.verbs");
+
   private final List<VerbsDevice> devices;
   private final VerbsSettings settings;
   private final DmaBufExporter exporter;
+  private final Set<Device> staged = ConcurrentHashMap.newKeySet(); // said to be
 
   VerbsBinder(List<VerbsDevice> devices, VerbsSettings settings, DmaBufExporter exporter) {
     this.devices = List.copyOf(devices);
@@ -42,12 +48,28 @@ final class VerbsBinder implements RegionBinder {
     if (registration.device().isHost()) {
       return bind(registration, -1, 0);
     }
-    DmaBuf buffer = exporter.export(registration);
     try {
-      return bind(registration, buffer.fd(), buffer.offset());
-    } finally {
-      FileDescriptors.close(buffer.fd()); // a registration has its own hold on it
+      DmaBuf buffer = exporter.export(registration);
+      try {
+        return bind(registration, buffer.fd(), buffer.offset());
+      } finally {
+        FileDescriptors.close(buffer.fd()); // a registration has its own hold on it
+      }
+    } catch (RuntimeException e) {
+      return staged(registration, e);
     }
+  }
+
+  /** It goes through pinned memory of the host, on every path: what some NICs take and others do not would be told apart. */
+  private RegionKeys staged(Registration registration, RuntimeException why) {
+    if (staged.add(registration.device())) {
+      LOG.log(
+          System.Logger.Level.INFO,
+          "verbs: memory of {0} is copied slowly, through pinned host memory: no NIC registers it: {1}",
+          registration.device(),
+          why.getMessage());
+    }
+    return new RegionKeys(RemoteKeys.staged(), null);
   }
 
   private RegionKeys bind(Registration registration, int fd, long offset) {

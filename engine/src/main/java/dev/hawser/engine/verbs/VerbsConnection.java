@@ -18,9 +18,13 @@ import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.WaitSet;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.staging.PathStaging;
+import dev.hawser.engine.staging.Staging;
 import dev.hawser.engine.verbs.abi.VerbsAbi;
 import dev.hawser.engine.verbs.abi.VerbsContext;
 import dev.hawser.engine.verbs.abi.WcStatuses;
+import dev.hawser.memory.DriverException;
+import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import dev.hawser.memory.ffi.Errno;
 import java.nio.ByteBuffer;
@@ -34,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * gone. The initiator's first message is empty and tells the target that its queue pair listens; before it the target only
  * collects what it has to say.
  */
-final class VerbsConnection implements Connection, AsyncEvents.Listener {
+final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
   /** Bytes of messages under way; all that are kept back fit twice. */
   private static final int MESSAGE_BYTES = 640 << 10;
 
@@ -104,6 +108,12 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
   private @Nullable Region lastLocal;
   private @Nullable DeviceKeys lastKeys;
 
+  // Memory of devices that no NIC registers.
+  private final PathStaging staging;
+  private final @Nullable StagedRequests staged; // the initiator's
+  private final @Nullable StagedMoves moves; // the target's
+  private boolean letGoOfDevices;
+
   private long mostInFlight = FIRST_IN_FLIGHT;
   private boolean timing; // one request at a time is timed, and once the most may be under way, few
   private int untimed;
@@ -146,7 +156,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       AsyncEvents events,
       Teardown teardown,
       int binderIndex,
-      int deviceIndex) {
+      int deviceIndex,
+      MemoryRegistry registry,
+      Staging staging) {
     this.key = key;
     this.initiator = initiator;
     this.peer = peer;
@@ -181,6 +193,13 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     this.remoteKeys = new RemoteKeys(remote.device());
     long longest = rail.attributes().maxMessageBytes();
     this.maxPiece = longest == 0 ? 1 << 30 : (int) Math.min(longest, 1 << 30);
+    RegisteredRings rings = new RegisteredRings(rail.device(), !initiator);
+    this.staging = new PathStaging(staging, rings);
+    this.staged =
+        initiator
+            ? new StagedRequests(queue, remoteKeys, this::keys, maxPiece, rings, this.staging, this)
+            : null;
+    this.moves = initiator ? null : new StagedMoves(registry, rings, this.staging, this);
     this.lastSuccess = System.nanoTime();
     this.listening = initiator;
     events.listen(pair, rail, this);
@@ -212,7 +231,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
         || state != State.OPEN
         || queue.bytesInFlight() >= mostInFlight
         || !queue.hasDataWork()
-        || MESSAGE_BYTES - (messageTail - messageHead) < RESERVED_MESSAGE_BYTES) {
+        || !messageRoom()) {
       return 0;
     }
     return queue.room();
@@ -225,7 +244,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   @Override
   public boolean postData(long workId, DataRequest request) {
-    if (!initiator) {
+    if (staged == null) {
       throw new IllegalStateException(describe() + ": only the initiator's end posts requests");
     }
     if (segmentBudget() == 0) {
@@ -236,8 +255,8 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     while (cursor.next()) {
       WorkStatus usable = select(cursor.localRegion(), cursor.remoteRegion(), read);
       if (usable != WorkStatus.SUCCESS) {
-        queue.addEnded(workId, usable);
-        return true;
+        queue.discardDraft();
+        return staged.post(workId, request); // or is refused there
       }
       if (!draft(read, cursor.localAddress(), cursor.remoteAddress(), cursor.length())) {
         queue.discardDraft();
@@ -245,13 +264,39 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       }
     }
     queue.postDraft(workId, request.length());
+    posted();
+    return true;
+  }
+
+  /** Times some of the data. */
+  @Override
+  public void posted() {
     if (!timing && (mostInFlight < MOST_IN_FLIGHT || ++untimed >= TIMED)) {
       timing = true;
       untimed = 0;
       timedUntil = queue.next();
       timedSince = System.nanoTime();
     }
-    return true;
+  }
+
+  @Override
+  public String localObstacle() {
+    return staged == null ? "" : staged.obstacle();
+  }
+
+  @Override
+  public boolean keepsOrder() {
+    return !queue.holdsRefused() && (staged == null || !staged.hasWrites());
+  }
+
+  /** Such messages leave the room that is kept back to those of the link. */
+  @Override
+  public boolean say(ByteBuffer message) {
+    return queue.room() > 0 && queue.hasDataWork() && messageRoom() && postMessage(0, message);
+  }
+
+  private boolean messageRoom() {
+    return MESSAGE_BYTES - (messageTail - messageHead) >= RESERVED_MESSAGE_BYTES;
   }
 
   /** Lets more data be under way where they end soon, and fewer where they do not. */
@@ -265,13 +310,18 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     }
   }
 
-  /** Finds the keys of a segment's regions, which most often are those of the segment before. */
-  private WorkStatus select(Region local, RemoteRegion there, boolean read) {
+  private @Nullable DeviceKeys keys(Region local) {
     if (local != lastLocal) {
       Object keys = local.binding(binderIndex);
       lastKeys = keys instanceof DeviceKeys[] all ? all[deviceIndex] : null;
       lastLocal = local;
     }
+    return lastKeys;
+  }
+
+  /** Finds the keys of a segment's regions, which most often are those of the segment before. */
+  private WorkStatus select(Region local, RemoteRegion there, boolean read) {
+    var _ = keys(local);
     if (lastKeys == null || (read && !local.writable())) {
       return WorkStatus.LOCAL_ACCESS;
     }
@@ -302,10 +352,10 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   @Override
   public boolean postFlush(long workId, long transfer, boolean abort) {
-    if (!initiator) {
+    if (staged == null) {
       throw new IllegalStateException(describe() + ": only the initiator's end posts flushes");
     }
-    if (state != State.OPEN || !queue.hasRoom()) {
+    if (state != State.OPEN || !queue.hasRoom() || !staged.letsFlush()) {
       return false;
     }
     queue.postImmediate(workId, (int) transfer << 1 | (abort ? 1 : 0));
@@ -381,10 +431,42 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       adaptFlight();
     }
     work += report(to);
+    work += moveStaged(to);
     if (empty) {
       work += lookAround(to, work == 0);
     }
     return work;
+  }
+
+  /** Lets what goes through slots go on. */
+  private int moveStaged(ConnectionEvents to) {
+    if (state != State.OPEN) {
+      return 0;
+    }
+    try {
+      int work = (staged == null ? 0 : staged.work(this, to)) + (moves == null ? 0 : moves.work());
+      if (work > 0) {
+        flushPosted();
+      }
+      return work;
+    } catch (DriverException e) {
+      fail(PathFault.Kind.WORK_ERROR, String.valueOf(e.getMessage()));
+      return 1;
+    }
+  }
+
+  /** Uses of memory that devices may be at are given back when they are not: a device cannot be called back. */
+  private void letGoOfDevices(ConnectionEvents to) {
+    if (!letGoOfDevices && quiet) {
+      letGoOfDevices = (staged == null || staged.letGo(this, to)) && (moves == null || moves.letGo());
+    }
+  }
+
+  private void slotMessage(ByteBuffer message) {
+    String wrong = staged != null ? staged.received(message) : moves != null ? moves.received(message) : "";
+    if (!wrong.isEmpty()) {
+      fail(PathFault.Kind.PROTOCOL, "the peer sent " + wrong);
+    }
   }
 
   private void completion(long wc, ConnectionEvents to) {
@@ -416,7 +498,11 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
         if (length > 0) {
           int at = slot * SharedReceiveQueue.SLOT_BYTES;
           slots.clear().position(at).limit(at + length).order(ByteOrder.LITTLE_ENDIAN);
-          to.received(this, slots);
+          if (SlotMessage.isOne(slots)) {
+            slotMessage(slots);
+          } else {
+            to.received(this, slots);
+          }
         }
       }
     } else if (status != VerbsAbi.WcStatus.WR_FLUSH_ERR) {
@@ -499,7 +585,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
         messageHead = end;
       }
       reports++;
-      if (workId != 0) {
+      if (workId < 0 && staged != null) {
+        staged.carried((int) workId, status, Integer.toUnsignedLong(detail));
+      } else if (workId != 0) {
         to.completed(this, workId, status, Integer.toUnsignedLong(detail));
       }
     }
@@ -525,6 +613,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       pair.destroy();
       queue.giveUp();
     }
+    letGoOfDevices(to);
     PathFault failed = fault;
     if (failed != null && !faultReported && !queue.hasEnded()) {
       faultReported = true;
@@ -646,7 +735,8 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
 
   @Override
   public boolean drained() {
-    return state != State.OPEN && quiet && stashed == 0 && queue.isEmpty() && (fault == null || faultReported);
+    return state != State.OPEN && quiet && letGoOfDevices && stashed == 0 && queue.isEmpty()
+        && (fault == null || faultReported);
   }
 
   @Override
@@ -674,6 +764,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
     }
     if (asyncFault != null || stashed > 0 || queue.hasEnded() || (listening && queue.hasUnrung())) {
       return false;
+    }
+    if ((staged != null && !staged.isAtRest()) || (moves != null && !moves.isAtRest())) {
+      return false; // a device is asked, and a slot may come free
     }
     giveReceives(true);
     noteQuiet();
@@ -728,14 +821,19 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener {
       set.remove(VerbsContext.channelFd(pair.channel()));
     }
     if (harmless) {
-      teardown.later(endpoints, this::giveBack);
+      teardown.later(endpoints, () -> giveBack(true));
     } else {
-      giveBack();
+      giveBack(false);
     }
   }
 
-  private void giveBack() {
+  private void giveBack(boolean idle) {
     pair.destroy();
+    if (idle) {
+      staging.close();
+    } else {
+      staging.abandon();
+    }
     while (armed && takeEvent()) {
       armed = false;
     }

@@ -14,6 +14,7 @@ import dev.hawser.engine.verbs.abi.VerbsContext;
 import dev.hawser.engine.verbs.abi.VerbsDevices;
 import dev.hawser.engine.verbs.abi.VerbsException;
 import dev.hawser.engine.verbs.abi.VerbsLibrary;
+import dev.hawser.memory.MemoryRegistry;
 import java.lang.System.Logger.Level;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -40,7 +41,7 @@ final class VerbsProbe implements AutoCloseable {
     this.settings = settings;
   }
 
-  Outcome create(String agent) {
+  Outcome create(String agent, MemoryRegistry registry) {
     try (VerbsDevices list = VerbsDevices.list(library)) {
       if (list.found().isEmpty()) {
         return new Outcome.Absent(
@@ -57,7 +58,7 @@ final class VerbsProbe implements AutoCloseable {
     reasons.forEach(reason -> LOG.log(Level.INFO, "verbs: not used: {0}", reason));
     AsyncEvents events = new AsyncEvents(agent, devices, rails);
     VerbsTransport transport =
-        new VerbsTransport(devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.DRIVERS), events,
+        new VerbsTransport(registry, devices, rails, new VerbsBinder(devices, settings, DmaBufExporter.DRIVERS), events,
             new Teardown(agent));
     given = true;
     events.start();

@@ -13,6 +13,8 @@ import dev.hawser.engine.spi.Rail;
 import dev.hawser.engine.spi.Reachability;
 import dev.hawser.engine.spi.Transport;
 import dev.hawser.engine.spi.TransportTraits;
+import dev.hawser.engine.staging.Staging;
+import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.RegionBinder;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
@@ -31,6 +33,8 @@ final class VerbsTransport implements Transport {
   private static final TransportTraits TRAITS =
       new TransportTraits(false, false, SharedReceiveQueue.SLOT_BYTES, FLUSH_BITS, 1 << 20, 2, 0);
 
+  private final MemoryRegistry registry;
+  private final Staging staging;
   private final List<VerbsDevice> devices;
   private final List<VerbsRail> rails;
   private final VerbsBinder binder;
@@ -38,8 +42,10 @@ final class VerbsTransport implements Transport {
   private final Teardown teardown;
   private volatile int binderIndex = -1;
 
-  VerbsTransport(List<VerbsDevice> devices, List<VerbsRail> rails, VerbsBinder binder, AsyncEvents events,
-      Teardown teardown) {
+  VerbsTransport(MemoryRegistry registry, List<VerbsDevice> devices, List<VerbsRail> rails, VerbsBinder binder,
+      AsyncEvents events, Teardown teardown) {
+    this.registry = registry;
+    this.staging = new Staging(registry);
     this.devices = List.copyOf(devices);
     this.rails = List.copyOf(rails);
     this.binder = binder;
@@ -144,7 +150,8 @@ final class VerbsTransport implements Transport {
       PathKey key, boolean initiator, String peer, VerbsRail rail, QueuePair pair, QpCard card,
       BootstrapStream stream) {
     return new VerbsConnection(
-        key, initiator, peer, rail, pair, card, stream, events, teardown, binderIndex, devices.indexOf(rail.device()));
+        key, initiator, peer, rail, pair, card, stream, events, teardown, binderIndex, devices.indexOf(rail.device()),
+        registry, staging);
   }
 
   @Override

@@ -50,7 +50,7 @@ public final class VerbsTransportProvider implements TransportProvider {
               + " NIC");
     }
     try (VerbsProbe probe = new VerbsProbe(VerbsLibrary.get(), settings)) {
-      return probe.create(context.agent());
+      return probe.create(context.agent(), context.registry());
     } catch (MissingNativeException e) {
       return new Outcome.Absent("verbs: " + e.getMessage() + "; install libibverbs1 and ibverbs-providers");
     } catch (VerbsException e) {

@@ -78,6 +78,19 @@ class RemoteKeysTest {
   }
 
   @Test
+  void tellsMemoryThatNoNicRegistersFromWhatIsDamaged() {
+    RemoteKeys keys = new RemoteKeys(200);
+    assertThat(keys.select(region(RemoteKeys.staged()))).isFalse();
+    assertThat(keys.isStaged()).isTrue();
+    assertThat(keys.select(region(new byte[] {2, 0}))).isFalse();
+    assertThat(keys.isStaged()).isFalse();
+    assertThat(keys.select(region(new byte[] {1, 0, 0}))).isFalse();
+    assertThat(keys.isStaged()).isFalse();
+    assertThat(keys.select(region(blob()))).isTrue();
+    assertThat(keys.isStaged()).isFalse();
+  }
+
+  @Test
   void goesToAndFroBetweenManyRegions() {
     RemoteKeys keys = new RemoteKeys(100);
     RemoteRegion[] regions = new RemoteRegion[1000];

@@ -29,6 +29,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -157,15 +161,60 @@ class VerbsBinderTest {
   }
 
   @Test
-  void saysWhyAGpusMemoryHasNoKey() {
-    VerbsBinder binder =
+  void memoryOfAGpuThatNobodyRegistersGoesThroughSlotsAndItIsSaidOnceWhy() {
+    VerbsBinder refused =
         binder(
             registration -> {
               throw new IllegalStateException("the driver exports none of " + registration.device());
             },
             Map.of());
+    List<String> said = new ArrayList<>();
+    Handler handler = new SavingHandler(said);
+    Logger logger = Logger.getLogger("dev.hawser.engine.verbs");
+    logger.addHandler(handler);
     try (Region region = registry.register(GPU_ADDRESS, 128, Device.cuda(0), Access.REMOTE_READ)) {
-      assertThatThrownBy(() -> binder.bind(region.registration())).hasMessageContaining("exports none of cuda:0");
+      for (int i = 0; i < 2; i++) {
+        RegionKeys keys = refused.bind(region.registration());
+        assertThat(keys.remote()).isEqualTo(RemoteKeys.staged());
+        refused.unbind(region.registration(), keys);
+      }
+    } finally {
+      logger.removeHandler(handler);
     }
+    assertThat(said).singleElement().asString().contains("cuda:0").contains("slowly")
+        .contains("exports none of cuda:0");
+  }
+
+  /** What one device has registered is given back when the other cannot. */
+  @Test
+  void memoryThatOneDeviceDoesNotTakeIsStagedForAll() {
+    VerbsBinder binder =
+        binder(registration -> new DmaBuf(FileDescriptors.memfdCreate("dma-buf", 0), 0), Map.of());
+    try (Region region = registry.register(GPU_ADDRESS, 128, Device.cuda(0), Access.REMOTE_READ_WRITE)) {
+      fake.device(1).maxRegionBytes(4096);
+      RegionKeys keys = binder.bind(region.registration());
+      assertThat(keys.remote()).isEqualTo(RemoteKeys.staged());
+      assertThat(keys.local()).isNull();
+      binder.unbind(region.registration(), keys);
+    }
+  }
+
+  private static final class SavingHandler extends Handler {
+    private final List<String> said;
+
+    SavingHandler(List<String> said) {
+      this.said = said;
+    }
+
+    @Override
+    public void publish(LogRecord record) {
+      said.add(new SimpleFormatter().formatMessage(record));
+    }
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void close() {}
   }
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-package dev.hawser.engine.tcp;
+package dev.hawser.engine.staging;
 
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.Device;
@@ -12,14 +12,15 @@ import dev.hawser.memory.Region;
 import org.jspecify.annotations.Nullable;
 
 /** Whether a peer may do what its request says, segment by segment. Owner thread only. */
-final class RequestCheck {
+public final class RequestCheck {
   private final MemoryRegistry registry;
   private @Nullable Region last;
   private Device device = Device.HOST;
   private boolean onDevice;
   private boolean isAllocated;
 
-  RequestCheck(MemoryRegistry registry) {
+  /** Of requests for what a registry registers. */
+  public RequestCheck(MemoryRegistry registry) {
     this.registry = registry;
   }
 
@@ -29,7 +30,7 @@ final class RequestCheck {
    * @param write whether the peer wants to write
    * @return {@link WorkStatus#SUCCESS}, or why not
    */
-  WorkStatus admit(int regionId, long address, long length, boolean write, RegionUses uses) {
+  public WorkStatus admit(int regionId, long address, long length, boolean write, RegionUses uses) {
     Region region = last;
     if (region == null || region.id() != regionId) {
       region = registry.byId(regionId);
@@ -56,7 +57,7 @@ final class RequestCheck {
   }
 
   /** Where a region lies; the host if there is none. */
-  Device deviceOf(int regionId) {
+  public Device deviceOf(int regionId) {
     Region region = last;
     if (region == null || region.id() != regionId) {
       region = registry.byId(regionId);
@@ -65,7 +66,7 @@ final class RequestCheck {
   }
 
   /** Another request begins: its segments may lie in memory of the host and of one device. */
-  void begin() {
+  public void begin() {
     device = Device.HOST;
   }
 
@@ -74,17 +75,17 @@ final class RequestCheck {
   }
 
   /** The device that some segment of the request lies on; the host if none does. */
-  Device device() {
+  public Device device() {
     return device;
   }
 
   /** Whether the segment that was admitted last is of memory that stays mapped. */
-  boolean isAllocated() {
+  public boolean isAllocated() {
     return isAllocated;
   }
 
   /** Whether the segment that was admitted last lies on it. */
-  boolean onDevice() {
+  public boolean onDevice() {
     return onDevice;
   }
 }

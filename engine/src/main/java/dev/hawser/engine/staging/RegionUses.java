@@ -3,14 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-package dev.hawser.engine.tcp;
+package dev.hawser.engine.staging;
 
 import dev.hawser.memory.Region;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** The uses of regions that one request holds while its bytes move. Owner thread only. */
-final class RegionUses {
+public final class RegionUses {
   /** Requests go to and fro between few regions: looking this far back spares most uses. */
   private static final int LOOK_BACK = 8;
 
@@ -18,7 +18,7 @@ final class RegionUses {
   private int count;
 
   /** Takes a use, unless this request has one; false if the region is closing. */
-  boolean retain(Region region) {
+  public boolean retain(Region region) {
     for (int i = count - 1; i >= 0 && i >= count - LOOK_BACK; i--) {
       if (held[i] == region) {
         return true;
@@ -34,7 +34,7 @@ final class RegionUses {
     return true;
   }
 
-  void releaseAll() {
+  public void releaseAll() {
     while (count > 0) {
       count--;
       Region region = held[count];
