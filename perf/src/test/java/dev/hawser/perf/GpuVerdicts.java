@@ -27,7 +27,8 @@ public final class GpuVerdicts {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Pattern POSTED =
       Pattern.compile("first post of 40,000 .*: median (\\d+) us, p90 (\\d+) us, highest (\\d+) us");
-  private static final Pattern TESTS = Pattern.compile("\\[ *(\\d+) tests (successful|failed|skipped) *\\]");
+  private static final Pattern TESTS =
+      Pattern.compile("\\[ *(\\d+) (tests (?:successful|failed|skipped)|containers failed) *\\]");
   private static final double STAGED = 0.9;
   private static final double MOST_POST_MICROS = 300;
 
@@ -72,7 +73,7 @@ public final class GpuVerdicts {
     boolean failed = false;
     while (counts.find()) {
       text.append(text.isEmpty() ? "" : ", ").append(counts.group(1)).append(' ').append(counts.group(2));
-      failed |= counts.group(2).equals("failed") && !counts.group(1).equals("0");
+      failed |= counts.group(2).endsWith("failed") && !counts.group(1).equals("0");
     }
     if (text.isEmpty()) {
       notMeasured("tests", file + " does not say how many ran: they were cut off");

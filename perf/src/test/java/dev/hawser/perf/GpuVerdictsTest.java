@@ -108,7 +108,19 @@ class GpuVerdictsTest {
         [         1 tests failed        ]
         """);
 
-    assertThat(print()).contains("MISS tests: 3 skipped, 185 successful, 1 failed")
+    assertThat(print()).contains("MISS tests: 3 tests skipped, 185 tests successful, 1 tests failed")
         .contains("ok   posting 40,000 blocks for the first time: median 66 us, p90 132, highest 255");
+  }
+
+  /** A class that cannot be made has tests that nobody counts. */
+  @Test
+  void aClassThatFailsIsAFailureToo() throws IOException {
+    file("tests.txt", """
+        [         1 containers failed     ]
+        [       182 tests successful      ]
+        [         0 tests failed          ]
+        """);
+
+    assertThat(print()).contains("MISS tests: 1 containers failed, 182 tests successful, 0 tests failed");
   }
 }

@@ -45,20 +45,15 @@ class GpuIpcCudaTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final CudaAgent agent = new CudaAgent("here", BYTES, Access.LOCAL, Device.cuda(0));
-  private final Device there;
   private Process other;
   private RemoteRegion otherDevice;
   private RemoteRegion otherHost;
   private Link link;
   private boolean killed;
 
-  GpuIpcCudaTest() {
-    this(Device.cuda(0));
-  }
-
-  /** The other process's memory lies on another device than the one here. */
-  GpuIpcCudaTest(Device there) {
-    this.there = there;
+  /** Where the other process's memory lies. */
+  Device there() {
+    return Device.cuda(0);
   }
 
   @BeforeEach
@@ -72,10 +67,10 @@ class GpuIpcCudaTest {
             CudaAgent.class.getName(),
             "there",
             Long.toString(BYTES),
-            Integer.toString(there.ordinal()));
+            Integer.toString(there().ordinal()));
     other = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
     String[] words = other.inputReader().readLine().split(" ");
-    otherDevice = CudaAgent.region(words, 2, there);
+    otherDevice = CudaAgent.region(words, 2, there());
     otherHost = CudaAgent.region(words, 6, Device.HOST);
     link = agent.engine.connect(CudaAgent.peer("there", words));
     link.awaitUp(PATIENCE);

@@ -14,8 +14,9 @@ import org.junit.jupiter.api.condition.EnabledIf;
     value = "twoGpus",
     disabledReason = "fewer than two CUDA devices; perf/labs/gpu/pack.sh makes a tarball whose 'run.sh two' runs this")
 final class GpuIpcTwoGpusCudaTest extends GpuIpcCudaTest {
-  GpuIpcTwoGpusCudaTest() {
-    super(Device.cuda(1));
+  @Override
+  Device there() {
+    return Device.cuda(1);
   }
 
   static boolean twoGpus() {
