@@ -117,7 +117,7 @@ chunks() {
     for chunk in 65536 131072 262144 524288 1048576 host; do
       memory=cuda:0
       [ "$chunk" != host ] || memory=host
-      if HAWSER_TCP_STAGED_CHUNK_BYTES="${chunk/host/262144}" bench_line "$out/chunks.jsonl" --transport tcp \
+      if HAWSER_TCP_STAGED_CHUNK_BYTES="${chunk/host/1048576}" bench_line "$out/chunks.jsonl" --transport tcp \
         --initiator-memory "$memory" --target-memory "$memory" --sizes 1M --duration 400ms; then
         echo "{\"chunk\":\"$chunk\",\"bench\":$(cat "$out/row.line")}" >>"$out/chunks.jsonl"
       else

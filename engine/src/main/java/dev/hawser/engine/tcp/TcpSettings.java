@@ -31,12 +31,9 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
   private static final int DEFAULT_USER_TIMEOUT_MILLIS = 30_000;
 
   /**
-   * A chunk of memory of a device costs two calls of its driver on each side, and a slot of 1 MiB whatever its length: a
-   * request of 1 MiB is four such chunks, not fourteen of 64 to 128 KiB.
+   * A chunk of memory of a device costs two calls of its driver on each side, and a slot whatever its length: as much as
+   * suits a slot was faster than any smaller chunk, also for a request that is one such chunk.
    */
-  private static final int DEFAULT_STAGED_CHUNK_BYTES = 256 << 10;
-
-  /** No more suits a slot. */
   private static final int MOST_STAGED_CHUNK_BYTES = 1 << 20;
 
   /** What nothing is set for. */
@@ -54,7 +51,7 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
             "setting " + PREFIX + name + " is not known; there are " + PREFIX + String.join(", " + PREFIX, KNOWN));
       }
     }
-    int stagedChunk = number(settings, STAGED_CHUNK, DEFAULT_STAGED_CHUNK_BYTES);
+    int stagedChunk = number(settings, STAGED_CHUNK, MOST_STAGED_CHUNK_BYTES);
     if (stagedChunk == 0 || stagedChunk > MOST_STAGED_CHUNK_BYTES) {
       throw new IllegalArgumentException(
           "setting " + PREFIX + STAGED_CHUNK + "=" + stagedChunk + " is not between 1 and " + MOST_STAGED_CHUNK_BYTES
