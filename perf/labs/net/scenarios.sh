@@ -147,7 +147,7 @@ cat >"$work/incast" <<'INCAST'
 sent() { ip netns exec "h$1" cat /sys/class/net/rail0/statistics/tx_bytes; }
 for h in 1 3 4 5; do
   HAWSER_LISTEN=10.77.0.$h:0 ip netns exec "h$h" hawser bench --role initiator --name "sender-$h" --peer target \
-    --metadata "$HAWSER_METADATA" --transport tcp --op write --sizes 4M --depth 2 --duration 9s --warmup 2s \
+    --metadata "$HAWSER_METADATA" --transport tcp --op write --sizes 4M --depth 2 --duration 16s --warmup 2s \
     --verify sample --json "$folder/incast.$h.json" >"$folder/incast.$h.out" 2>&1 &
   senders+=($!)
 done
@@ -159,7 +159,7 @@ for h in 1 3 4 5; do
   done
 done
 for h in 1 3 4 5; do before[h]=$(sent "$h"); done
-sleep 4
+sleep 8
 for h in 1 3 4 5; do echo $(($(sent "$h") - before[h])); done >"$folder/incast.shares"
 for each in "${senders[@]}"; do wait "$each" || exit 1; done
 INCAST
