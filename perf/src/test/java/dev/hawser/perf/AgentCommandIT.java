@@ -59,12 +59,12 @@ class AgentCommandIT {
         worker.connect(UnixDomainSocketAddress.of(socket));
         // HELLO: a length, its number, the version, and a key of 16 bytes with its length.
         worker.write(ByteBuffer.allocate(34).order(ByteOrder.LITTLE_ENDIAN).putInt(28).putShort((short) 0xFFF0)
-            .putLong(3).putInt(16).position(0));
+            .putLong(4).putInt(16).position(0));
         ByteBuffer answer = ByteBuffer.allocate(14).order(ByteOrder.LITTLE_ENDIAN);
         while (answer.hasRemaining()) {
           assertThat(worker.read(answer)).isPositive();
         }
-        assertThat(answer.getLong(6)).as("its version").isEqualTo(3);
+        assertThat(answer.getLong(6)).as("its version").isEqualTo(4);
 
         Process second = start(socket);
         try (BufferedReader told = reader(second, true)) {

@@ -25,9 +25,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Every byte arrives at its place, and nothing else is written. */
 interface DataCases extends Cases {
@@ -214,7 +216,9 @@ interface DataCases extends Cases {
     }
   }
 
+  /** An emulated machine takes its time to pin a million pages, and to let go of them. */
   @Test
+  @Timeout(value = 4, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   default void reachesBeyondFourGibibytes() throws IOException {
     long size = (5L << 30) + GUARD;
     // Around 4 GiB, where a 32-bit offset would come round, and at the very end.
