@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.net;
 
+import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
 import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.engine.spi.NetworkReport;
@@ -17,7 +18,9 @@ import java.lang.foreign.ValueLayout;
  * The socket calls of Linux. A call that is interrupted is made again.
  *
  * <p>Calls that move bytes take raw addresses, allocate nothing, and give the negative error number instead of throwing;
- * nothing that they do raises SIGPIPE. The others throw {@link NetException}, unless it is said otherwise. A descriptor
+ * nothing that they do raises SIGPIPE. Each invokes its handle in place: with every method between a worker's round and the
+ * handle the compiler is nearer to the depth (15) at which it stops inlining, and then each call makes an object of the segment
+ * that it captures the error number in. The others throw {@link NetException}, unless it is said otherwise. A descriptor
  * belongs to who made it, and is closed exactly once.
  *
  * <p>Source: the manual pages of the calls, sections 2 and 7; {@code asm-generic/socket.h}, whose numbers x86-64 and
@@ -371,12 +374,31 @@ public final class Sockets {
 
   /** Sends without blocking: bytes taken, or the negative error number. */
   public static long send(int fd, long address, long bytes) {
-    return SystemCall.moved(SocketBindings.SEND, fd, address, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    MemorySegment errno = Errno.capture();
+    long n;
+    do {
+      try {
+        n = (long) SocketBindings.SEND.invokeExact(errno, (long) fd, address, bytes,
+            (long) (MSG_NOSIGNAL | MSG_DONTWAIT));
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (SystemCall.interrupted(n, errno));
+    return SystemCall.outcome(n, errno);
   }
 
   /** Receives without blocking: bytes, 0 at the end of the stream, or the negative error number. */
   public static long receive(int fd, long address, long bytes) {
-    return SystemCall.moved(SocketBindings.RECV, fd, address, bytes, MSG_DONTWAIT);
+    MemorySegment errno = Errno.capture();
+    long n;
+    do {
+      try {
+        n = (long) SocketBindings.RECV.invokeExact(errno, (long) fd, address, bytes, (long) MSG_DONTWAIT);
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (SystemCall.interrupted(n, errno));
+    return SystemCall.outcome(n, errno);
   }
 
   /**
@@ -387,7 +409,16 @@ public final class Sockets {
    * @return bytes, 0 at the end of the stream, or the negative error number
    */
   public static long readv(int fd, long iovec, int count) {
-    return SystemCall.moved(SocketBindings.READV, fd, iovec, count);
+    MemorySegment errno = Errno.capture();
+    long n;
+    do {
+      try {
+        n = (long) SocketBindings.READV.invokeExact(errno, (long) fd, iovec, (long) count);
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (SystemCall.interrupted(n, errno));
+    return SystemCall.outcome(n, errno);
   }
 
   /**
@@ -401,11 +432,29 @@ public final class Sockets {
   }
 
   static long sendMessage(int fd, long message, int flags) {
-    return SystemCall.moved(SocketBindings.SENDMSG, fd, message, flags);
+    MemorySegment errno = Errno.capture();
+    long n;
+    do {
+      try {
+        n = (long) SocketBindings.SENDMSG.invokeExact(errno, (long) fd, message, (long) flags);
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (SystemCall.interrupted(n, errno));
+    return SystemCall.outcome(n, errno);
   }
 
   static long receiveMessage(int fd, long message, int flags) {
-    return SystemCall.moved(SocketBindings.RECVMSG, fd, message, flags);
+    MemorySegment errno = Errno.capture();
+    long n;
+    do {
+      try {
+        n = (long) SocketBindings.RECVMSG.invokeExact(errno, (long) fd, message, (long) flags);
+      } catch (Throwable t) {
+        throw unexpected(t);
+      }
+    } while (SystemCall.interrupted(n, errno));
+    return SystemCall.outcome(n, errno);
   }
 
   /**

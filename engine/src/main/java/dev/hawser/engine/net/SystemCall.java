@@ -5,23 +5,16 @@
 
 package dev.hawser.engine.net;
 
-import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
-import static dev.hawser.memory.ffi.SystemCalls.systemCall;
-
 import dev.hawser.memory.ffi.Errno;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
-/**
- * The frame around a system call: what it returns, or its negative error number. Calls that move bytes come with their
- * handle, which allocates nothing; the compiler inlines them where the handle is a constant.
- */
+/** The frame around a system call: what it returns, or its negative error number. */
 final class SystemCall {
 
   /** A call that returns an int, and writes {@code errno} to the segment. */
   @FunctionalInterface
   interface Call {
-    int run(MemorySegment errno) throws Throwable;
+    int run(MemorySegment errno);
   }
 
   private SystemCall() {}
@@ -29,12 +22,7 @@ final class SystemCall {
   /** What it returns, or its negative error number. */
   static int result(Call call) {
     MemorySegment errno = Errno.capture();
-    int rc;
-    try {
-      rc = call.run(errno);
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
+    int rc = call.run(errno);
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
@@ -53,33 +41,13 @@ final class SystemCall {
     return result;
   }
 
-  /** A call of (descriptor, address, bytes, flags), again if a signal came in between. */
-  static long moved(MethodHandle call, int fd, long address, long bytes, int flags) {
-    MemorySegment errno = Errno.capture();
-    while (true) {
-      long n = systemCall(call, errno, fd, address, bytes, flags);
-      if (n >= 0) {
-        return n;
-      }
-      int error = Errno.of(errno);
-      if (error != Errno.EINTR) {
-        return -error;
-      }
-    }
+  /** Whether a signal came in between, so that the call is to be made again. */
+  static boolean interrupted(long result, MemorySegment errno) {
+    return result < 0 && Errno.of(errno) == Errno.EINTR;
   }
 
-  /** A call of (descriptor, address, count or flags), again if a signal came in between. */
-  static long moved(MethodHandle call, int fd, long address, int argument) {
-    MemorySegment errno = Errno.capture();
-    while (true) {
-      long n = systemCall(call, errno, fd, address, argument);
-      if (n >= 0) {
-        return n;
-      }
-      int error = Errno.of(errno);
-      if (error != Errno.EINTR) {
-        return -error;
-      }
-    }
+  /** What the call returned, or its negative error number. */
+  static long outcome(long result, MemorySegment errno) {
+    return result < 0 ? -Errno.of(errno) : result;
   }
 }

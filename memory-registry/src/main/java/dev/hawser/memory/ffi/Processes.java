@@ -66,16 +66,26 @@ public final class Processes {
    */
   public static long readFrom(int pid, long local, long localCount, long remote, long remoteCount) {
     MemorySegment errno = Errno.capture();
-    long rc =
-        systemCall(PosixBindings.Processes.PROCESS_VM_READV, errno, pid, local, localCount, remote, remoteCount, 0L);
+    long rc;
+    try {
+      rc = (long) PosixBindings.Processes.PROCESS_VM_READV.invokeExact(
+          errno, (long) pid, local, localCount, remote, remoteCount, 0L);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 
   /** Copies from our memory into that of {@code pid}; all else as {@link #readFrom}. */
   public static long writeTo(int pid, long local, long localCount, long remote, long remoteCount) {
     MemorySegment errno = Errno.capture();
-    long rc =
-        systemCall(PosixBindings.Processes.PROCESS_VM_WRITEV, errno, pid, local, localCount, remote, remoteCount, 0L);
+    long rc;
+    try {
+      rc = (long) PosixBindings.Processes.PROCESS_VM_WRITEV.invokeExact(
+          errno, (long) pid, local, localCount, remote, remoteCount, 0L);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
     return rc < 0 ? -Errno.of(errno) : rc;
   }
 }

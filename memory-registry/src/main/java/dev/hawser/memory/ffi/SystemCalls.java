@@ -17,6 +17,9 @@ import java.lang.invoke.MethodHandle;
  * start had to make.
  *
  * <p>Of a function that returns an int the result has to be cast to int: the other bits mean nothing.
+ *
+ * <p>Not for calls that move bytes: those invoke their handle where they are, which is one method less for the compiler to
+ * inline. At its greatest depth it gives up, and each call then makes an object.
  */
 public final class SystemCalls {
   private SystemCalls() {}
