@@ -83,13 +83,10 @@ final class HostAllocator {
   private static HostAllocation mapped(
       long bytes, long pageBytes, int flags, Backing.Pages pages, boolean populate, String note) {
     long fileBytes = Math.multiplyExact(pages(bytes, pageBytes), pageBytes);
-    int fd =
-        FileDescriptors.memfdCreate(
-            "hawser", FileDescriptors.MFD_CLOEXEC | FileDescriptors.MFD_ALLOW_SEALING | flags);
+    // Peers may map it for writing, and could cut it off under everybody.
+    int fd = FileDescriptors.sealedMemory("hawser", flags, fileBytes);
     long address = 0;
     try {
-      FileDescriptors.truncate(fd, fileBytes);
-      FileDescriptors.sealSize(fd); // peers may map it for writing, and could cut it off under everybody
       address =
           PageMappings.map(
               fileBytes, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, fd, 0);

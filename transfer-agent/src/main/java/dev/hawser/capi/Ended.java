@@ -79,11 +79,7 @@ final class Ended {
 
   private static long write(int fd, long bytes) {
     MemorySegment errno = Errno.capture();
-    try {
-      long rc = systemCall(WRITE, errno, fd, ONE.address(), bytes);
-      return rc < 0 ? -Errno.of(errno) : rc;
-    } catch (Throwable t) {
-      throw NativeLibrary.unexpected(t);
-    }
+    long rc = systemCall(WRITE, errno, fd, ONE.address(), bytes);
+    return rc < 0 ? -Errno.of(errno) : rc;
   }
 }

@@ -5,7 +5,6 @@
 
 package dev.hawser.engine.mapped;
 
-import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
 import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.memory.ffi.Errno;
@@ -50,8 +49,6 @@ public final class MappedCalls {
         throw new NativeCallException("pipe2", Errno.of(errno));
       }
       return new Pipe(fds.getAtIndex(ValueLayout.JAVA_INT, 0), fds.getAtIndex(ValueLayout.JAVA_INT, 1));
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 

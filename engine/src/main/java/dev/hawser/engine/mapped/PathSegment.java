@@ -129,17 +129,7 @@ public final class PathSegment {
    * @throws NativeCallException if Linux refuses
    */
   public static int createFile() {
-    int fd =
-        FileDescriptors.memfdCreate(
-            "hawser-path", FileDescriptors.MFD_CLOEXEC | FileDescriptors.MFD_ALLOW_SEALING);
-    try {
-      FileDescriptors.truncate(fd, BYTES);
-      FileDescriptors.sealSize(fd);
-      return fd;
-    } catch (RuntimeException e) {
-      FileDescriptors.close(fd);
-      throw e;
-    }
+    return FileDescriptors.sealedMemory("hawser-path", 0, BYTES);
   }
 
   /**

@@ -5,7 +5,6 @@
 
 package dev.hawser.engine.net;
 
-import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
 import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import dev.hawser.engine.spi.WaitSet;
@@ -138,14 +137,10 @@ public final class Epoll implements WaitSet, AutoCloseable {
     }
     if (before == ASLEEP) {
       MemorySegment errno = Errno.capture();
-      try {
-        long n = systemCall(SocketBindings.WRITE, errno, eventFd, oneAddress, 8L);
-        // EAGAIN: the counter is full, so the sleeper is woken anyway.
-        if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
-          throw new NetException("write", Errno.of(errno), "eventfd " + eventFd);
-        }
-      } catch (Throwable t) {
-        throw unexpected(t);
+      long n = systemCall(SocketBindings.WRITE, errno, eventFd, oneAddress, 8L);
+      // EAGAIN: the counter is full, so the sleeper is woken anyway.
+      if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
+        throw new NetException("write", Errno.of(errno), "eventfd " + eventFd);
       }
     }
   }
@@ -178,13 +173,9 @@ public final class Epoll implements WaitSet, AutoCloseable {
 
   private void drainEventFd() {
     MemorySegment errno = Errno.capture();
-    try {
-      long n = systemCall(SocketBindings.READ, errno, eventFd, counterAddress, 8L);
-      if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
-        throw new NetException("read", Errno.of(errno), "eventfd " + eventFd);
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
+    long n = systemCall(SocketBindings.READ, errno, eventFd, counterAddress, 8L);
+    if (n < 0 && Errno.of(errno) != Errno.EAGAIN) {
+      throw new NetException("read", Errno.of(errno), "eventfd " + eventFd);
     }
   }
 
@@ -192,24 +183,20 @@ public final class Epoll implements WaitSet, AutoCloseable {
     MethodHandle pwait2 = EpollBindings.EPOLL_PWAIT2;
     MemorySegment errno = Errno.capture();
     int n;
-    try {
-      if (pwait2 != null && !NO_PWAIT2.get()) {
-        long limit = 0;
-        if (nanos != Long.MAX_VALUE) {
-          timespec.set(ValueLayout.JAVA_LONG, 0, nanos / 1_000_000_000L);
-          timespec.set(ValueLayout.JAVA_LONG, 8, nanos % 1_000_000_000L);
-          limit = timespecAddress;
-        }
-        n = (int) systemCall(pwait2, errno, epoll, eventsAddress, MAX_READY, limit, 0L);
-        if (n < 0 && Errno.of(errno) == Errno.ENOSYS) {
-          NO_PWAIT2.set(true);
-          return waitFor(nanos);
-        }
-      } else {
-        n = (int) systemCall(EpollBindings.EPOLL_WAIT, errno, epoll, eventsAddress, MAX_READY, millis(nanos));
+    if (pwait2 != null && !NO_PWAIT2.get()) {
+      long limit = 0;
+      if (nanos != Long.MAX_VALUE) {
+        timespec.set(ValueLayout.JAVA_LONG, 0, nanos / 1_000_000_000L);
+        timespec.set(ValueLayout.JAVA_LONG, 8, nanos % 1_000_000_000L);
+        limit = timespecAddress;
       }
-    } catch (Throwable t) {
-      throw unexpected(t);
+      n = (int) systemCall(pwait2, errno, epoll, eventsAddress, MAX_READY, limit, 0L);
+      if (n < 0 && Errno.of(errno) == Errno.ENOSYS) {
+        NO_PWAIT2.set(true);
+        return waitFor(nanos);
+      }
+    } else {
+      n = (int) systemCall(EpollBindings.EPOLL_WAIT, errno, epoll, eventsAddress, MAX_READY, millis(nanos));
     }
     if (n < 0) {
       if (Errno.of(errno) == Errno.EINTR) {
@@ -236,40 +223,29 @@ public final class Epoll implements WaitSet, AutoCloseable {
 
   private static void control(int epoll, int operation, int fd, long event) {
     MemorySegment errno = Errno.capture();
-    try {
-      int rc = (int) systemCall(EpollBindings.EPOLL_CTL, errno, epoll, operation, fd, event);
-      if (rc < 0) {
-        throw new NetException("epoll_ctl", Errno.of(errno), "fd " + fd);
-      }
-    } catch (Throwable t) {
-      throw unexpected(t);
+    int rc = (int) systemCall(EpollBindings.EPOLL_CTL, errno, epoll, operation, fd, event);
+    if (rc < 0) {
+      throw new NetException("epoll_ctl", Errno.of(errno), "fd " + fd);
     }
   }
 
   private static int create() {
     MemorySegment errno = Errno.capture();
-    try {
-      int fd = (int) systemCall(EpollBindings.EPOLL_CREATE1, errno, EPOLL_CLOEXEC);
-      if (fd < 0) {
-        throw new NetException("epoll_create1", Errno.of(errno), "");
-      }
-      return fd;
-    } catch (Throwable t) {
-      throw unexpected(t);
+    int fd = (int) systemCall(EpollBindings.EPOLL_CREATE1, errno, EPOLL_CLOEXEC);
+    if (fd < 0) {
+      throw new NetException("epoll_create1", Errno.of(errno), "");
     }
+    return fd;
   }
 
   private static int createEventFd(int epoll) {
     MemorySegment errno = Errno.capture();
-    try {
-      int fd = (int) systemCall(EpollBindings.EVENTFD, errno, 0, EFD_NONBLOCK | EFD_CLOEXEC);
-      if (fd < 0) {
-        Sockets.close(epoll);
-        throw new NetException("eventfd", Errno.of(errno), "");
-      }
-      return fd;
-    } catch (Throwable t) {
-      throw unexpected(t);
+    int fd = (int) systemCall(EpollBindings.EVENTFD, errno, 0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0) {
+      int why = Errno.of(errno);
+      Sockets.close(epoll);
+      throw new NetException("eventfd", why, "");
     }
+    return fd;
   }
 }

@@ -44,13 +44,9 @@ public final class SharedSlots {
 
   /** Makes and pins them, which takes time. */
   static SharedSlots pinned(Gpu gpu) {
-    int fd =
-        FileDescriptors.memfdCreate(
-            "hawser-kept-slots", FileDescriptors.MFD_CLOEXEC | FileDescriptors.MFD_ALLOW_SEALING);
+    int fd = FileDescriptors.sealedMemory("hawser-kept-slots", 0, BYTES);
     boolean made = false;
     try {
-      FileDescriptors.truncate(fd, BYTES);
-      FileDescriptors.sealSize(fd);
       long address =
           PageMappings.map(BYTES, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, fd, 0);
       try {

@@ -5,7 +5,6 @@
 
 package dev.hawser.memory.ffi;
 
-import static dev.hawser.memory.ffi.NativeLibrary.unexpected;
 import static dev.hawser.memory.ffi.SystemCalls.systemCall;
 
 import java.lang.foreign.Arena;
@@ -30,7 +29,7 @@ public final class FileDescriptors {
   private static final int LOCK_EX = 2; // sys/file.h
 
   public static final int MFD_CLOEXEC = 0x1;
-  public static final int MFD_ALLOW_SEALING = 0x2;
+  private static final int MFD_ALLOW_SEALING = 0x2;
   public static final int MFD_HUGETLB = 0x4;
   public static final int MFD_HUGE_2MB = 21 << 26;
 
@@ -71,8 +70,6 @@ public final class FileDescriptors {
     int fd;
     try (Arena arena = Arena.ofConfined()) {
       fd = (int) systemCall(PosixBindings.Files.MEMFD_CREATE, errno, arena.allocateFrom(name).address(), flags);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
     return checked(fd, errno, "memfd_create", name);
   }
@@ -91,14 +88,27 @@ public final class FileDescriptors {
   }
 
   /**
-   * Fixes the size of a file in memory for ever, so that nobody, this process and its peers included, can take pages away
-   * under those who have mapped it: they would get SIGBUS.
+   * Makes an anonymous file in memory, closed on exec, whose size is fixed for ever: nobody, this process and its peers
+   * included, can take pages away under those who have mapped it, who would get SIGBUS.
    *
-   * @param fd made with {@link #MFD_ALLOW_SEALING}
-   * @throws NativeCallException if Linux refuses
+   * @param name appears in {@code /proc/PID/fd}
+   * @param flags further ones of {@code MFD_}
+   * @return the descriptor
+   * @throws NativeCallException if Linux refuses, for example {@code EMFILE}
    */
-  public static void sealSize(int fd) {
-    control(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  public static int sealedMemory(String name, int flags, long bytes) {
+    int fd = memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+    boolean sealed = false;
+    try {
+      truncate(fd, bytes);
+      control(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+      sealed = true;
+      return fd;
+    } finally {
+      if (!sealed) {
+        close(fd);
+      }
+    }
   }
 
   /**
@@ -129,8 +139,6 @@ public final class FileDescriptors {
     int fd;
     try (Arena arena = Arena.ofConfined()) {
       fd = (int) systemCall(PosixBindings.Files.OPEN, errno, arena.allocateFrom(path).address(), flags | O_CLOEXEC, 0);
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
     return checked(fd, errno, "open", path);
   }
@@ -166,11 +174,7 @@ public final class FileDescriptors {
     MemorySegment errno = Errno.capture();
     int rc;
     do {
-      try {
-        rc = (int) systemCall(PosixBindings.Files.FLOCK, errno, fd, LOCK_EX);
-      } catch (Throwable t) {
-        throw unexpected(t);
-      }
+      rc = (int) systemCall(PosixBindings.Files.FLOCK, errno, fd, LOCK_EX);
     } while (rc < 0 && Errno.of(errno) == Errno.EINTR);
     if (rc < 0) {
       throw new NativeCallException("flock(fd " + fd + ")", Errno.of(errno));
@@ -207,8 +211,6 @@ public final class FileDescriptors {
           major << 32 | minor,
           stat.get(ValueLayout.JAVA_LONG, STX_INO),
           stat.get(ValueLayout.JAVA_LONG, STX_SIZE));
-    } catch (Throwable t) {
-      throw unexpected(t);
     }
   }
 
