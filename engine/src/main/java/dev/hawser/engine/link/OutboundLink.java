@@ -146,6 +146,9 @@ public final class OutboundLink implements Link {
 
   private long refusedSince;
 
+  /** Our own work threw. */
+  private boolean crashed;
+
   /**
    * Makes a link; its first {@link #doWork} begins to connect.
    *
@@ -464,8 +467,6 @@ public final class OutboundLink implements Link {
     part(State.CLOSED, Cause.CLOSED, CloseKind.SESSION, why, why);
     leave();
   }
-
-  private boolean crashed;
 
   /**
    * Polls a path. Memory that is gone where nobody expected it ends this path only; anything else is the link's end, and

@@ -9,12 +9,13 @@ import dev.hawser.engine.mapped.Loss;
 import dev.hawser.engine.mapped.PeerRegion;
 import dev.hawser.engine.mapped.PeerRegions;
 import dev.hawser.engine.net.ForeignMemory;
-import dev.hawser.engine.net.PendingFault;
 import dev.hawser.engine.net.RawMemory;
 import dev.hawser.engine.spi.SegmentCursor;
 import dev.hawser.engine.spi.TransferPlan;
 import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.ffi.PageMappings;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 
 /** Finds out whose memory a copy met that was not there, page by page: for the one moment in which it has failed. */
 final class MissingMemory {
@@ -89,21 +90,14 @@ final class MissingMemory {
     }
     // As the copy did, which has met no worse than SIGBUS.
     int page = PageMappings.pageBytes();
-    for (long at = address; at - (address + bytes) < 0; at = (at & -page) + page) {
-      if (!isThere(at)) {
-        return at;
+    try (Arena arena = Arena.ofConfined()) {
+      long one = arena.allocate(ValueLayout.JAVA_BYTE).address();
+      for (long at = address; at - (address + bytes) < 0; at = (at & -page) + page) {
+        if (!RawMemory.tryCopy(at, one, 1)) {
+          return at;
+        }
       }
-    }
-    return -1;
-  }
-
-  private static boolean isThere(long address) {
-    try {
-      int _ = RawMemory.u8(address);
-      PendingFault.raise();
-      return true;
-    } catch (InternalError e) {
-      return false;
+      return -1;
     }
   }
 }

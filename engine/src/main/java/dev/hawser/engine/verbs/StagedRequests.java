@@ -209,8 +209,7 @@ final class StagedRequests {
     if (flushWaits || freeCount == 0) {
       return false;
     }
-    boolean slots = (ring == null || ring.free() > 0) && (peer == null || (peer.known && peer.freeCount > 0));
-    return slots;
+    return (ring == null || ring.free() > 0) && (peer == null || (peer.known && peer.freeCount > 0));
   }
 
   /** The device of the memory here that goes through slots; the host if none does, null if it cannot be. */

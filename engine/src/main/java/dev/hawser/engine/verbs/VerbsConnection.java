@@ -321,8 +321,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
 
   /** Finds the keys of a segment's regions, which most often are those of the segment before. */
   private WorkStatus select(Region local, RemoteRegion there, boolean read) {
-    var _ = keys(local);
-    if (lastKeys == null || (read && !local.writable())) {
+    if (keys(local) == null || (read && !local.writable())) {
       return WorkStatus.LOCAL_ACCESS;
     }
     return remoteKeys.select(there) ? WorkStatus.SUCCESS : WorkStatus.REMOTE_ACCESS;

@@ -7,7 +7,7 @@ package dev.hawser.engine.net;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.hawser.memory.ffi.FileDescriptors;
+import dev.hawser.engine.testkit.TruncatedFile;
 import dev.hawser.memory.ffi.PageMappings;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -26,8 +26,8 @@ class PendingFaultTest {
 
   /** Memory behind a file of which nothing is left, and memory that is there. */
   private static final class Pages implements AutoCloseable {
-    private final int file = FileDescriptors.memfdCreate("hawser-lost", FileDescriptors.MFD_CLOEXEC);
-    private final long gone = map(file);
+    private final TruncatedFile file = new TruncatedFile(BYTES);
+    private final long gone = file.address();
     private final long there =
         PageMappings.map(
             BYTES,
@@ -36,13 +36,8 @@ class PendingFaultTest {
             -1,
             0);
 
-    private static long map(int file) {
-      FileDescriptors.truncate(file, BYTES);
-      long address =
-          PageMappings.map(
-              BYTES, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
-      FileDescriptors.truncate(file, 0);
-      return address;
+    Pages() {
+      file.cut(0);
     }
 
     /** Copies of each length, good ones and others in turns; an error that comes too late ends the test. */
@@ -65,9 +60,8 @@ class PendingFaultTest {
 
     @Override
     public void close() {
-      PageMappings.unmap(gone, BYTES);
       PageMappings.unmap(there, BYTES);
-      FileDescriptors.close(file);
+      file.close();
     }
   }
 

@@ -9,11 +9,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TruncatedFile;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.Region;
-import dev.hawser.memory.ffi.FileDescriptors;
-import dev.hawser.memory.ffi.PageMappings;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,24 +26,20 @@ class ShmLostMemoryTest {
   private static final int FLOOD = 3000;
 
   private PathRig rig;
-  private int file;
+  private TruncatedFile file;
   private long address;
 
   @BeforeEach
   void open() {
     rig = new PathRig();
-    file = FileDescriptors.memfdCreate("hawser-lost", FileDescriptors.MFD_CLOEXEC);
-    FileDescriptors.truncate(file, BYTES);
-    address =
-        PageMappings.map(
-            BYTES, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
+    file = new TruncatedFile(BYTES);
+    address = file.address();
   }
 
   @AfterEach
   void close() {
     rig.close();
-    PageMappings.unmap(address, BYTES);
-    FileDescriptors.close(file);
+    file.close();
   }
 
   private Region remote(boolean mapped) {
@@ -65,7 +60,7 @@ class ShmLostMemoryTest {
     Region good = PathRig.mapped(rig.here, BYTES, Access.LOCAL);
     Region remote = remote(mapped);
     Pattern.fill(good.segment(), 1);
-    FileDescriptors.truncate(file, kept);
+    file.cut(kept);
 
     rig.post(1, op, PathRig.plan(local, 0, remote, 0, length));
     rig.post(2, Op.WRITE, PathRig.plan(good, 0, remote, 0, length));
@@ -90,7 +85,7 @@ class ShmLostMemoryTest {
     Region gone = rig.there.register(address, BYTES, Device.HOST, Access.REMOTE_READ_WRITE);
     Region good = remote(true);
     Pattern.fill(local.segment(), 1);
-    FileDescriptors.truncate(file, kept);
+    file.cut(kept);
 
     rig.post(1, op, PathRig.plan(local, 0, gone, 0, length));
     rig.post(2, Op.WRITE, PathRig.plan(local, 0, good, 0, length));
@@ -120,7 +115,7 @@ class ShmLostMemoryTest {
     Region remote = remote(true);
     rig.post(FLOOD + 1, Op.WRITE, PathRig.plan(good, 0, remote, 0, 8));
     rig.pump();
-    FileDescriptors.truncate(file, 0);
+    file.cut(0);
 
     int posted = 0;
     long deadline = System.nanoTime() + PathRig.PATIENCE.toNanos();

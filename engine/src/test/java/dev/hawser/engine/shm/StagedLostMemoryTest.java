@@ -9,13 +9,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TruncatedFile;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.DeviceKind;
 import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
-import dev.hawser.memory.ffi.FileDescriptors;
-import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.memory.testkit.FakeCuda;
 import dev.hawser.memory.testkit.FakeGpu;
 import java.util.Map;
@@ -29,7 +28,7 @@ class StagedLostMemoryTest {
   private static final int BYTES = 4 << 20;
 
   private PathRig rig;
-  private int file;
+  private TruncatedFile file;
   private long address;
 
   private static MemoryRegistry registry() {
@@ -41,18 +40,14 @@ class StagedLostMemoryTest {
   @BeforeEach
   void open() {
     rig = new PathRig(Map.of(), registry(), registry());
-    file = FileDescriptors.memfdCreate("hawser-lost", FileDescriptors.MFD_CLOEXEC);
-    FileDescriptors.truncate(file, BYTES);
-    address =
-        PageMappings.map(
-            BYTES, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
+    file = new TruncatedFile(BYTES);
+    address = file.address();
   }
 
   @AfterEach
   void close() {
     rig.close();
-    PageMappings.unmap(address, BYTES);
-    FileDescriptors.close(file);
+    file.close();
   }
 
   @ParameterizedTest
@@ -63,7 +58,7 @@ class StagedLostMemoryTest {
     Region gone = rig.here.register(address, BYTES, Device.HOST, Access.LOCAL);
     Region good = PathRig.mapped(rig.here, BYTES, Access.LOCAL);
     Region remote = rig.there.allocate(BYTES, Device.cuda(0), Access.REMOTE_READ_WRITE);
-    FileDescriptors.truncate(file, kept);
+    file.cut(kept);
     check(op, gone, remote, good, remote, length, WorkStatus.LOCAL_UNMAPPED);
     assertThat(rig.atInitiator.details.get(1L)).isBetween(address + kept, address + length - 1);
   }
@@ -76,7 +71,7 @@ class StagedLostMemoryTest {
     Region local = rig.here.allocate(BYTES, Device.cuda(0), Access.LOCAL);
     Region gone = rig.there.register(address, BYTES, Device.HOST, Access.REMOTE_READ_WRITE);
     Region good = PathRig.mapped(rig.there, BYTES, Access.REMOTE_READ_WRITE);
-    FileDescriptors.truncate(file, kept);
+    file.cut(kept);
     check(op, local, gone, local, good, length, WorkStatus.REMOTE_UNMAPPED);
     assertThat(rig.atInitiator.details.get(1L)).isEqualTo(gone.id());
   }

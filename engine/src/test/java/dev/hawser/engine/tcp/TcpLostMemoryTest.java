@@ -10,10 +10,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.PathFault;
 import dev.hawser.engine.spi.WorkStatus;
+import dev.hawser.engine.testkit.TruncatedFile;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.Device;
 import dev.hawser.memory.Region;
-import dev.hawser.memory.ffi.FileDescriptors;
 import dev.hawser.memory.ffi.PageMappings;
 import java.util.List;
 import java.util.Objects;
@@ -50,27 +50,22 @@ class TcpLostMemoryTest {
       };
 
   private long address;
-  private int file;
+  private TruncatedFile file;
 
   TcpRig rig() {
     return new TcpRig();
   }
 
-  /** A mapped file: what is cut off at its end is to the kernel as memory that was freed, and stays so. */
   @BeforeEach
   void map() {
     logger.addHandler(handler);
-    file = FileDescriptors.memfdCreate("hawser-lost", FileDescriptors.MFD_CLOEXEC);
-    FileDescriptors.truncate(file, BYTES);
-    address =
-        PageMappings.map(
-            BYTES, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
+    file = new TruncatedFile(BYTES);
+    address = file.address();
   }
 
   @AfterEach
   void unmap() {
-    PageMappings.unmap(address, BYTES);
-    FileDescriptors.close(file);
+    file.close();
     logger.removeHandler(handler);
   }
 
@@ -86,7 +81,7 @@ class TcpLostMemoryTest {
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.REMOTE_READ_WRITE);
       Pattern.fill(local, 1);
       Pattern.fill(good, 2);
-      FileDescriptors.truncate(file, kept);
+      file.cut(kept);
 
       rig.post(1, op, TcpRig.plan(local, 0, gone, 0, length));
       rig.post(2, op, TcpRig.plan(local, 0, good, 64, length));
@@ -117,8 +112,8 @@ class TcpLostMemoryTest {
   private Region allocatedAndLost(TcpRig rig, long kept) {
     Region region = rig.allocate(BYTES);
     PageMappings.unmap(region.address(), BYTES);
-    PageMappings.mapSharedAt(region.address(), BYTES, file, 0);
-    FileDescriptors.truncate(file, kept);
+    PageMappings.mapSharedAt(region.address(), BYTES, file.fd(), 0);
+    file.cut(kept);
     return region;
   }
 
@@ -185,7 +180,7 @@ class TcpLostMemoryTest {
       Region remote = rig.allocate(BYTES);
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.LOCAL);
       Pattern.fill(remote, 2);
-      FileDescriptors.truncate(file, kept);
+      file.cut(kept);
 
       rig.post(1, Op.READ, TcpRig.plan(gone, 0, remote, 0, length));
       rig.post(2, Op.READ, TcpRig.plan(local, 0, remote, 0, length));
@@ -206,7 +201,7 @@ class TcpLostMemoryTest {
       Region local = rig.allocate(BYTES);
       Region remote = rig.allocate(BYTES);
       Region gone = rig.registry.register(address, BYTES, Device.HOST, Access.LOCAL);
-      FileDescriptors.truncate(file, kept);
+      file.cut(kept);
 
       rig.post(1, Op.WRITE, TcpRig.plan(local, 0, remote, 0, length));
       rig.pumpUntilCompleted(1);

@@ -30,10 +30,10 @@ import dev.hawser.agent.config.HawserConfig;
 import dev.hawser.agent.config.Secret;
 import dev.hawser.engine.EngineException;
 import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.engine.testkit.TruncatedFile;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.Region;
-import dev.hawser.memory.ffi.FileDescriptors;
 import dev.hawser.memory.ffi.PageMappings;
 import dev.hawser.metadata.MetadataConfig;
 import dev.hawser.metadata.MetadataService;
@@ -150,21 +150,18 @@ class OneProcessTest {
   @MethodSource(TRANSPORTS)
   void aFileThatWasTruncatedFailsItsTransfersWithItsRegion(String transport) {
     int bytes = 1 << 20;
-    int file = FileDescriptors.memfdCreate("hawser-test", FileDescriptors.MFD_CLOEXEC);
-    FileDescriptors.truncate(file, bytes);
-    long address =
-        PageMappings.map(
-            bytes, PageMappings.PROT_READ | PageMappings.PROT_WRITE, PageMappings.MAP_SHARED, file, 0);
-    try (Agent here = start("here", transport); Agent there = start("there", transport)) {
+    try (TruncatedFile file = new TruncatedFile(bytes);
+        Agent here = start("here", transport);
+        Agent there = start("there", transport)) {
       Region ours = here.allocate("pool", bytes);
-      Region lost = here.register("lost", address, bytes, Access.LOCAL);
+      Region lost = here.register("lost", file.address(), bytes, Access.LOCAL);
       there.allocate("pool", bytes);
-      Region gone = there.register("gone", address, bytes, Access.REMOTE_READ_WRITE);
+      Region gone = there.register("gone", file.address(), bytes, Access.REMOTE_READ_WRITE);
       Peer peer = here.addPeer(there.metadata());
       BlockList pool = peer.region("pool").blocks();
       BlockList remote = peer.region("gone").blocks();
       here.prepare(Operation.WRITE, Blocks.of(lost), peer, remote).postAndAwait(LONG);
-      FileDescriptors.truncate(file, 8192);
+      file.cut(8192);
 
       long start = System.nanoTime();
       for (int round = 0; round < 20; round++) {
@@ -180,8 +177,6 @@ class OneProcessTest {
       lost.close(LONG);
       gone.close(LONG);
     }
-    PageMappings.unmap(address, bytes);
-    FileDescriptors.close(file);
   }
 
   private static void refusedForItsMemory(PreparedTransfer transfer, Cause cause, Region region, String where) {
