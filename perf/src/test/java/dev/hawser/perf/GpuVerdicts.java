@@ -7,6 +7,7 @@ package dev.hawser.perf;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.hawser.perf.bench.Spread;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -170,8 +171,9 @@ public final class GpuVerdicts {
     for (int i = 0; i < turns; i++) {
       ratios.add(ours.get(i) / Math.min(bus, hosts.get(i)));
     }
-    compare(what, median(ours), "the lower of host to host and %.1f to pinned memory".formatted(bus), median(hosts),
-        median(ratios), spread(ratios), bar);
+    String beside =
+        Double.isInfinite(bus) ? "host to host" : "the lower of host to host and %.1f to pinned memory".formatted(bus);
+    compare(what, median(ours), beside, median(hosts), median(ratios), spread(ratios), bar);
   }
 
   /** What the bus gave between the device and pinned memory in the same run. */
@@ -264,8 +266,7 @@ public final class GpuVerdicts {
   }
 
   private static double median(List<Double> values) {
-    List<Double> sorted = values.stream().sorted().toList();
-    return sorted.get(sorted.size() / 2);
+    return Spread.of(values.stream().mapToDouble(Double::doubleValue).toArray()).median();
   }
 
   private static String spread(List<Double> values) {
