@@ -116,14 +116,19 @@ def deadline(timeout: float) -> float:
 
 
 @contextlib.contextmanager
-def until(end: float) -> Iterator[None]:
-    """What this thread asks a sidecar within is answered soon after a deadline, or not at all."""
-    before = getattr(_told, "end", None)
-    _told.end = end if before is None else min(end, before)
+def _no_more_than(name: str, value: float) -> Iterator[None]:
+    """What this thread is told under a name within; of those around one another the least counts."""
+    before = getattr(_told, name, None)
+    setattr(_told, name, value if before is None else min(value, before))
     try:
         yield
     finally:
-        _told.end = before
+        setattr(_told, name, before)
+
+
+def until(end: float) -> "contextlib.AbstractContextManager[None]":
+    """What this thread asks a sidecar within is answered soon after a deadline, or not at all."""
+    return _no_more_than("end", end)
 
 
 def told_until() -> Optional[float]:
@@ -131,16 +136,10 @@ def told_until() -> Optional[float]:
     return getattr(_told, "end", None)
 
 
-@contextlib.contextmanager
-def briefly(seconds: float = BRIEFLY) -> Iterator[None]:
+def briefly(seconds: float = BRIEFLY) -> "contextlib.AbstractContextManager[None]":
     """What this thread asks a sidecar within is answered within some seconds, or raises NotAnswering. The answer is kept then,
     as soon as it comes, for whoever asks the same within another of these."""
-    before = at_most()
-    _told.most = seconds if before is None else min(seconds, before)
-    try:
-        yield
-    finally:
-        _told.most = before
+    return _no_more_than("most", seconds)
 
 
 def at_most() -> Optional[float]:
