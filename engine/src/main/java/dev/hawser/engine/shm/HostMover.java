@@ -105,7 +105,7 @@ final class HostMover implements Mover {
       kernel.forget();
     }
     if (missing) {
-      lost = MissingMemory.find(write, plan, position, Math.min(length, SLICE_BYTES), regions, peer.pid());
+      lost = MissingMemory.find(write, plan, position, Math.min(length, SLICE_BYTES), regions::get, peer.pid());
     }
     return moved;
   }

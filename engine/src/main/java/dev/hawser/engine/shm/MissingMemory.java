@@ -6,6 +6,7 @@
 package dev.hawser.engine.shm;
 
 import dev.hawser.engine.mapped.Loss;
+import dev.hawser.engine.mapped.PeerMapping;
 import dev.hawser.engine.mapped.PeerRegion;
 import dev.hawser.engine.mapped.PeerRegions;
 import dev.hawser.engine.net.ForeignMemory;
@@ -16,33 +17,54 @@ import dev.hawser.engine.spi.WorkStatus;
 import dev.hawser.memory.ffi.PageMappings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.util.Objects;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 
 /** Finds out whose memory a copy met that was not there, page by page: for the one moment in which it has failed. */
 final class MissingMemory {
   private MissingMemory() {}
 
   /** Looks at all memory of a part of a request. */
-  static Loss find(boolean write, TransferPlan plan, long position, long length, PeerRegions regions, int pid) {
+  static Loss find(boolean write, TransferPlan plan, long position, long length, IntFunction<PeerRegion> regions,
+      int pid) {
     boolean kernelTells = KernelCopy.worksHere();
     SegmentCursor cursor = new SegmentCursor();
-    long firstLocal = 0;
-    int firstRemote = 0;
+    @Nullable
+    Loss here = null;
+    @Nullable
+    Loss there = null;
+    @Nullable
+    Loss first = null;
     for (cursor.start(plan, position, length); cursor.next();) {
-      if (firstLocal == 0) {
-        firstLocal = cursor.localAddress();
-        firstRemote = cursor.remoteRegion().id();
-      }
       long local = firstMissing(cursor.localAddress(), cursor.length(), kernelTells);
       if (local != -1) {
         return local(local);
       }
-      PeerRegion region = regions.get(cursor.remoteRegion().id());
+      PeerRegion region = regions.apply(cursor.remoteRegion().id());
       if (firstMissing(region, cursor.remoteAddress(), cursor.length(), pid, kernelTells) != -1) {
         return remote(region.id());
       }
+      if (here == null && !cursor.localRegion().isAllocated()) {
+        here = local(cursor.localAddress());
+      }
+      if (there == null && !isSealed(region)) {
+        there = remote(region.id());
+      }
+      if (first == null) {
+        first = write ? remote(region.id()) : local(cursor.localAddress());
+      }
     }
-    // All can be read, so it is what was written: its file has a hole there, and the file system no room to fill it.
-    return write ? remote(firstRemote) : local(firstLocal);
+    // All can be read. So it is what was written: its file has a hole there, and the file system no room to fill it; or the
+    // file was made longer again meanwhile. What registries allocate stays.
+    Loss likely = write ? there : here;
+    Loss other = write ? here : there;
+    return likely != null ? likely : other != null ? other : Objects.requireNonNull(first, "an empty slice");
+  }
+
+  private static boolean isSealed(PeerRegion region) {
+    PeerMapping mapping = region.mapping();
+    return mapping != null && mapping.isSealed();
   }
 
   /** Of a copy between memory here and memory that stays. */

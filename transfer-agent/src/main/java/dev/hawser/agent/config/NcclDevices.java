@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
  * @see <a href="https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html">NCCL's environment variables</a>
  */
 final class NcclDevices {
-  private static final String VARIABLE = "NCCL_IB_HCA";
+  static final String VARIABLE = "NCCL_IB_HCA";
   private static final String SETTING = "verbs.devices";
 
   private NcclDevices() {}

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -275,7 +276,24 @@ final class Resolver {
     Map<String, String> all =
         origin.source() == Origin.Source.BUILDER ? listed : TransportVariables.over(listed, environment);
     TransportVariables.check(all, environment, origin);
-    return origin.source() == Origin.Source.BUILDER ? all : NcclDevices.unless(all, environment);
+    if (origin.source() == Origin.Source.BUILDER) {
+      return all;
+    }
+    Map<String, String> used = NcclDevices.unless(all, environment);
+    if (!used.equals(listed)) {
+      List<String> sources = new ArrayList<>(TransportVariables.setIn(environment));
+      if (used.size() > all.size()) {
+        sources.add(NcclDevices.VARIABLE);
+      }
+      if (!listed.isEmpty()) {
+        sources.add(origin.source() == Origin.Source.ENVIRONMENT ? origin.detail() : origin.toString());
+      }
+      List<String> pairs = new ArrayList<>();
+      used.forEach((name, value) -> pairs.add(name + "=" + value));
+      entries.put(Setting.TRANSPORT_SETTINGS, new HawserConfig.Entry(Setting.TRANSPORT_SETTINGS,
+          String.join(", ", pairs), new Origin(Origin.Source.ENVIRONMENT, String.join(", ", sources))));
+    }
+    return used;
   }
 
   private List<String> transports() {

@@ -102,16 +102,20 @@ final class TransportVariables {
     return SETTINGS.containsKey(variable);
   }
 
+  /** Those that the environment sets. */
+  static List<String> setIn(Map<String, String> environment) {
+    return SETTINGS.keySet().stream().filter(variable -> !environment.getOrDefault(variable, "").isBlank()).toList();
+  }
+
   /** Settings with those of the environment put in: over what a list in the environment or a file says. */
   static Map<String, String> over(Map<String, String> listed, Map<String, String> environment) {
     Map<String, String> all = new TreeMap<>(listed);
-    SETTINGS.forEach(
-        (variable, setting) -> {
-          String value = environment.get(variable);
-          if (value != null && !value.isBlank()) {
-            all.put(setting, value.strip());
-          }
-        });
+    for (Map.Entry<String, String> setting : SETTINGS.entrySet()) {
+      String value = environment.getOrDefault(setting.getKey(), "").strip();
+      if (!value.isEmpty()) {
+        all.put(setting.getValue(), value);
+      }
+    }
     return all;
   }
 }

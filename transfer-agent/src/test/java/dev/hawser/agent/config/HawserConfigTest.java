@@ -192,6 +192,10 @@ class HawserConfigTest {
     assertThat(config.warnings()).isEmpty();
     assertThat(config.transportSettings())
         .isEqualTo(Map.of("verbs.gid-index", "3", "verbs.mtu", "1024", "tcp.send-buffer", "65536"));
+    HawserConfig.Entry shown = config.entry(Setting.TRANSPORT_SETTINGS);
+    assertThat(shown.value()).isEqualTo("tcp.send-buffer=65536, verbs.gid-index=3, verbs.mtu=1024");
+    assertThat(shown.origin()).hasToString(
+        "environment HAWSER_TCP_SEND_BUFFER, HAWSER_VERBS_GID_INDEX, HAWSER_TRANSPORT_SETTINGS");
     assertThat(of("HAWSER_VERBS_GID_INDX", "3").warnings().getFirst())
         .contains("did you mean HAWSER_VERBS_GID_INDEX?");
   }
@@ -287,6 +291,8 @@ class HawserConfigTest {
         .containsEntry("verbs.devices", "^mlx5_3*:1,bnxt*");
     assertThat(of("NCCL_IB_HCA", "^=mlx5_3").transportSettings()).containsEntry("verbs.devices", "^mlx5_3");
     assertThat(of("NCCL_IB_HCA", " ").transportSettings()).doesNotContainKey("verbs.devices");
+    HawserConfig.Entry shown = of("NCCL_IB_HCA", "mlx5").entry(Setting.TRANSPORT_SETTINGS);
+    assertThat(shown.value() + " of " + shown.origin()).isEqualTo("verbs.devices=mlx5* of environment NCCL_IB_HCA");
 
     assertThat(of("NCCL_IB_HCA", "mlx5", "HAWSER_VERBS_DEVICES", "bnxt_re0").transportSettings())
         .containsEntry("verbs.devices", "bnxt_re0");
