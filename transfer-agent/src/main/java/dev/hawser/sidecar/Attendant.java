@@ -49,6 +49,9 @@ final class Attendant implements Runnable {
   private final Sessions sessions;
   private final Functions functions;
   private final Supplier<GpuMemory> gpus;
+  private final Unclaimed unclaimedOnes;
+  /** Ends what the present message had us make, if who asked for it is not there to be told. */
+  private @Nullable Runnable unclaimed;
 
   /**
    * For a connection.
@@ -60,6 +63,7 @@ final class Attendant implements Runnable {
     this.sessions = sessions;
     this.functions = functions;
     this.gpus = gpus;
+    unclaimedOnes = new Unclaimed(functions);
   }
 
   @Override
@@ -121,6 +125,25 @@ final class Attendant implements Runnable {
 
   /** False if the other end has hung up meanwhile. */
   private boolean attend(Session session, Message message) {
+    if (connection.isHungUp()) {
+      // Given up while we were not there to read it: begun now it might move bytes that its caller has long counted out.
+      Connection.closeAll(message.descriptors());
+      return false;
+    }
+    unclaimed = null;
+    boolean told = false;
+    try {
+      told = answered(session, message);
+    } finally {
+      Runnable made = unclaimed;
+      if (!told && made != null) {
+        made.run();
+      }
+    }
+    return told;
+  }
+
+  private boolean answered(Session session, Message message) {
     return switch (message.number()) {
       case Message.MAPPING -> mapping(message);
       case Message.SHARE, Message.UNSHARE -> connection.send(sharing(session, message).message(message.number()));
@@ -197,6 +220,10 @@ final class Attendant implements Runnable {
         }
         default -> {}
       }
+      if (Unclaimed.isMadeBy(signature.function())) {
+        long made = arguments.made();
+        unclaimed = () -> end(session, signature.function(), made);
+      }
       return answer;
     } catch (UnsharedBlocksException e) {
       return failure(UNRESOLVED_BLOCKS, e.getMessage(), 0);
@@ -210,6 +237,15 @@ final class Attendant implements Runnable {
       if (descriptor >= 0) {
         Connection.closeAll(descriptor);
       }
+    }
+  }
+
+  private void end(Session session, String function, long handle) {
+    unclaimedOnes.end(function, handle);
+    switch (function) {
+      case "agent_start" -> session.closed(handle);
+      case "region_register", "region_allocate" -> session.memories().closedRegion(handle);
+      default -> {}
     }
   }
 
@@ -245,7 +281,7 @@ final class Attendant implements Runnable {
     return null;
   }
 
-  private static Writer sharing(Session session, Message message) {
+  private Writer sharing(Session session, Message message) {
     int[] descriptors = message.descriptors();
     try {
       Reader reader = new Reader(message.body());
@@ -268,6 +304,7 @@ final class Attendant implements Runnable {
         }
         PageMappings.mapSharedAt(start, length, descriptors[0], offset); // refused where there is something
         session.memories().add(start, new WorkerMemory.Mapped(length));
+        unclaimed = () -> session.memories().remove(start);
       }
       return new Writer().number(0);
     } catch (NativeCallException e) {
@@ -303,6 +340,7 @@ final class Attendant implements Runnable {
         adopted.close();
         return failure(ARGUMENT, "memory at 0x" + Long.toHexString(start) + " is shared already", 0);
       }
+      unclaimed = () -> session.memories().remove(start);
       return new Writer().number(0);
     } catch (DeviceAbsentException e) {
       return failure(MEMORY, "the sidecar has no CUDA device: " + e.reason(), 0);

@@ -151,6 +151,11 @@ final class Connection implements AutoCloseable {
     return true;
   }
 
+  /** Whether the other end has hung up, so that no answer reaches it; what it had sent before may still be read. */
+  boolean isHungUp() {
+    return (Sockets.poll(fd, 0, 0) & Sockets.POLLHUP) != 0;
+  }
+
   /** Has the thread that uses it find that the other end has hung up. */
   synchronized void hangUp() {
     if (!closed) {

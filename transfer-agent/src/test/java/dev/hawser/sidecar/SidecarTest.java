@@ -119,6 +119,43 @@ class SidecarTest {
     }
   }
 
+  @Test
+  void nobodyOwnsWhatWasMadeForACallerThatHasGone() throws Exception {
+    try (Sidecar _ = Sidecar.start(socket()); Worker worker = Worker.greeted(socket(), 7)) {
+      long agent = worker.agent("a", ALONE);
+      int port;
+      try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+        port = free.getLocalPort();
+      }
+      String listening = "listen=127.0.0.1:" + port + "\n" + ALONE;
+      try (Worker deaf = Worker.greeted(socket(), 7); Worker other = Worker.greeted(socket(), 7)) {
+        deaf.hearNothing();
+        deaf.send(Worker.number("region_allocate"), agent, "kv", 4096L, 0L);
+        other.hearNothing();
+        other.send(Worker.number("agent_start"), "b", listening);
+        // Both are done, for the asker was there when they were begun; nobody hears of them.
+        assertThat(deaf.isHungUpOn()).isTrue();
+        assertThat(other.isHungUpOn()).isTrue();
+      }
+      ByteBuffer again = worker.call("region_allocate", agent, "kv", 4096L, 0L);
+      assertThat(again.getLong()).as("the name is free").isZero();
+      assertThat(worker.agent("c", listening)).as("and so is the port").isPositive();
+    }
+  }
+
+  @Test
+  void seesThatWhoAskedHasHungUpThoughTheQuestionIsThere() {
+    int[] ends = Sockets.pair();
+    try (Connection connection = new Connection(ends[0])) {
+      assertThat(UnixSockets.send(ends[1], new Writer().number(1).message(Message.UNSHARE))).isPositive();
+      Sockets.shutdownInput(ends[1]);
+      assertThat(connection.isHungUp()).as("it only hears nothing").isFalse();
+      Sockets.close(ends[1]);
+      assertThat(connection.isHungUp()).isTrue();
+      assertThat(requireNonNull(connection.receive()).number()).isEqualTo(Message.UNSHARE);
+    }
+  }
+
   private static int port(Worker worker, long agent) throws IOException {
     ByteBuffer answer = worker.call("agent_describe", agent, 4096L);
     assertThat(answer.getLong()).isPositive();

@@ -52,6 +52,12 @@ final class Worker implements AutoCloseable {
   }
 
   ByteBuffer ask(int number, @Nullable Object... arguments) throws IOException {
+    send(number, arguments);
+    return answer();
+  }
+
+  /** Asks for something whose answer is not waited for. */
+  void send(int number, @Nullable Object... arguments) throws IOException {
     ByteBuffer body = ByteBuffer.allocate(1 << 16).order(ByteOrder.LITTLE_ENDIAN);
     for (@Nullable
     Object argument : arguments) {
@@ -69,13 +75,34 @@ final class Worker implements AutoCloseable {
         .putShort((short) number).flip();
     write(head);
     write(body);
-    return answer();
+  }
+
+  /** Has no answer come through any more; what is asked still goes out. */
+  void hearNothing() throws IOException {
+    channel.shutdownInput();
   }
 
   void write(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
       channel.write(bytes);
     }
+  }
+
+  /** Waits until the sidecar takes nothing any more from here. */
+  boolean isHungUpOn() throws IOException {
+    long deadline = System.nanoTime() + 20_000_000_000L;
+    while (System.nanoTime() < deadline) {
+      try {
+        write(ByteBuffer.wrap(new byte[1]));
+        Thread.sleep(1);
+      } catch (IOException e) {
+        return true;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+    return false;
   }
 
   /** The next answer; its number is not looked at. */

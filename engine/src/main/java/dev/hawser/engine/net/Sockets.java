@@ -73,6 +73,9 @@ public final class Sockets {
   /** {@code poll}: writable. */
   public static final int POLLOUT = 4;
 
+  /** {@code poll}: both directions are shut down; told of without being asked for. */
+  public static final int POLLHUP = 0x10;
+
   static final int AF_UNIX = 1;
   static final int SOCK_STREAM = 1;
   static final int SOCK_SEQPACKET = 5;
