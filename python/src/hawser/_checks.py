@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import operator
@@ -28,7 +29,7 @@ FOREVER = 86_400.0
 ANSWER = 1.0
 """How long a sidecar's answer to a wait may take beyond the time of that wait."""
 BRIEFLY = 0.1
-"""How long an event loop is held up by a sidecar that does not answer."""
+"""How long a sidecar that does not answer holds up a thread that has to go on, which gives up then what it asked."""
 _told = threading.local()
 _TIME_TOLD = re.compile(r"(?<=after )(PT[0-9.HMS]+|\d+ ms)|(?<=within )PT[0-9.HMS]+|\d+ ms(?= after)")
 
@@ -142,9 +143,55 @@ def briefly(seconds: float = BRIEFLY) -> "contextlib.AbstractContextManager[None
     return _no_more_than("most", seconds)
 
 
-def at_most() -> Optional[float]:
+def told_briefly() -> Optional[float]:
     """The seconds of this thread's present :func:`briefly`."""
     return getattr(_told, "most", None)
+
+
+@contextlib.contextmanager
+def in_passing() -> Iterator[None]:
+    """What this thread asks a sidecar within is for nobody who waits: it is not held up by it, as an event loop is not."""
+    before = getattr(_told, "passing", False)
+    _told.passing = True
+    try:
+        yield
+    finally:
+        _told.passing = before
+
+
+def has_to_go_on() -> bool:
+    """Whether this thread may not be held up: an event loop runs in it, which others wait for, too, or it is about something
+    in passing, as a finalizer is."""
+    return asyncio._get_running_loop() is not None or getattr(_told, "passing", False)
+
+
+def at_most() -> Optional[float]:
+    """For how many seconds this thread may be held up by a sidecar that does not answer; None for as long as a call takes."""
+    told = told_briefly()
+    if not has_to_go_on():
+        return told
+    return BRIEFLY if told is None else min(told, BRIEFLY)
+
+
+def gives_up(end: float) -> bool:
+    """Whether who has time until then, and was not answered, asks no more: time is over, or this thread has to go on."""
+    return time.monotonic() >= end or at_most() is not None
+
+
+@contextlib.contextmanager
+def taken(lock: threading.Lock) -> Iterator[None]:
+    """Within, this thread has a lock that others hold while they ask a sidecar.
+
+    Raises:
+        NotAnswering: if this thread has to go on before it gets it.
+    """
+    most = at_most()
+    if not lock.acquire(timeout=-1 if most is None else most):
+        raise errors.NotAnswering("the sidecar does not answer: another thread waits for it; nothing was asked. Ask again")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def answered(ask: Callable[[], _R], patience: float = 30.0) -> _R:
@@ -154,7 +201,7 @@ def answered(ask: Callable[[], _R], patience: float = 30.0) -> _R:
         try:
             return ask()
         except errors.NotAnswering:
-            if time.monotonic() >= end or at_most() is not None:
+            if gives_up(end):
                 raise
 
 
@@ -180,7 +227,7 @@ def in_slices(
         try:
             return wait(nanos(part))
         except errors.NotAnswering:
-            if time.monotonic() >= end or at_most() is not None:
+            if gives_up(end):
                 raise
         except tuple(over) as e:
             if time.monotonic() - began < part:

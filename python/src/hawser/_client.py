@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes as c
 import os
 import select
@@ -19,9 +20,11 @@ from typing import Any, Callable, Optional
 
 from . import _abi, _checks, _cuda, _pages, _remote, errors
 from ._loops import Loops
+from ._pulse import Pulse, process_of
 
 _PATIENCE = 30.0
 _MOST_PATH_BYTES = 107
+_A_SECOND = 1_000_000_000
 _MOST_LATE = 64
 """So many answers that were not waited for to the end are still taken."""
 
@@ -80,13 +83,14 @@ class SidecarTable:
         self._lating = threading.RLock()  # a handler of signals may ask, too
         self._late: list[tuple[tuple, socket.socket, int]] = []  # what was asked, where its answer is still to come
         self._open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
-        self._rooting = threading.Lock()
-        self.loops = Loops(lambda: getattr(self, "last_cause")())  # which any sidecar answers at once
+        self._renewing = threading.Lock()
+        self._owed: "collections.deque[tuple[str, tuple]]" = collections.deque()  # calls to be made when it answers again
+        self.loops = Loops(self._await_answer)
         try:
-            self._root = self._connect()  # as long as it is open, the sidecar keeps what is ours
+            self._pulse = Pulse(self._connect())
         except errors.NotAnswering as e:
             raise errors.RuntimeUnavailable(str(e)) from None
-        self._incarnation = 0  # of the sidecar: a root that is gone is that of one that has ended
+        self._incarnation = 0  # of the sidecar: each that has ended is followed by another
         for name in _remote.SPECS:
             setattr(self, name, self._function(name))
         # These are about this process's memory.
@@ -146,12 +150,14 @@ class SidecarTable:
         connection.settimeout(_PATIENCE)
         return connection
 
-    def _connection(self, patience: float) -> socket.socket:
+    def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise errors.RuntimeUnavailable(
                 f"process {os.getpid()} is a fork of {self._pid}, whose agents are in the sidecar: start the child with the"
                 " multiprocessing method 'spawn', or connect only in it"
             )
+
+    def _connection(self, patience: float) -> socket.socket:
         # Taken out while it is in use: a finalizer or a handler of signals that calls meanwhile gets one of its own.
         kept = getattr(self._local, "connection", None)
         self._local.connection = None
@@ -160,27 +166,42 @@ class SidecarTable:
             if incarnation == self._incarnation:
                 return connection
             connection.close()
-        self._renew_root(patience)
-        return self._connect(patience)
+        if self._pulse.has_ended():
+            raise self._gone("its connections have")
+        try:
+            connection = self._connect(patience)
+        except errors.RuntimeUnavailable as e:
+            raise self._gone(str(e)) from e  # or will have in a moment: it lets nobody in any more
+        if process_of(connection) != self._pulse.process:
+            connection.close()
+            raise self._gone("another one listens there by now")
+        return connection
 
-    def _has_ended(self) -> bool:
-        """Whether the sidecar that has what is ours has ended; it never says anything there by itself."""
-        if self._root.fileno() < 0:
-            return False  # it was us who hung up, at the end
-        poll = select.poll()
-        poll.register(self._root, select.POLLIN)
-        return bool(poll.poll(0))
+    def _renew(self) -> None:
+        """If the sidecar has ended, what is made from now on is that of another one, which listens there by now.
 
-    def _renew_root(self, patience: float) -> None:
-        """If the sidecar has ended and another one is there by now, what is made from now on is that one's."""
-        with self._rooting:
-            if self._has_ended():
-                root = self._connect(patience)
-                self._root.close()
-                self._root = root
+        Raises:
+            RuntimeUnavailable: if none does.
+        """
+        self._check_process()  # as in _share
+        with _checks.taken(self._renewing):
+            if self._pulse.has_ended():
+                pulse = Pulse(self._connect(_checks.at_most()))
+                self._pulse.close()
+                self._pulse = pulse
                 self._incarnation += 1
                 self._shared.clear()
                 self._lent.clear()
+                self._owed.clear()
+
+    def _await_answer(self) -> None:
+        """Until it answers again, or has ended."""
+        pulse = self._pulse
+        try:
+            while not pulse.beats(1.0):
+                pass
+        except (OSError, ValueError):
+            pass  # whoever asks next is told; a ValueError if it was us who hung up
 
     def _gone(self, why: str) -> errors.AgentClosed:
         return errors.AgentClosed(
@@ -189,9 +210,10 @@ class SidecarTable:
         )
 
     def _silent(self, seconds: float, what: str) -> errors.NotAnswering:
+        how_long = f" for {seconds:.3g} s" if seconds else ""
         return errors.NotAnswering(
-            f"the sidecar at {self.path} does not answer for {seconds:.3g} s, but has not ended; {what}. Is it stopped, or its"
-            " machine overloaded? Ask again, or start it again"
+            f"the sidecar at {self.path} does not answer{how_long}, but has not ended; {what}. Is it stopped, or its machine"
+            " overloaded? Ask again, or start it again"
         )
 
     def _exchange(
@@ -209,41 +231,54 @@ class SidecarTable:
         Returns:
             The answer, the descriptors that came along, and whether it is that to the same question of a call before.
         """
+        self._check_process()
         end = _checks.told_until()
         question: Optional[tuple] = None
         if timed is not None:
             question, patience = timed
         else:
             patience = _PATIENCE if end is None else min(_PATIENCE, max(0.0, end - time.monotonic()) + _checks.ANSWER)
-        most = _checks.at_most()
-        if most is not None:
-            patience = min(patience, most)
+        briefly = _checks.told_briefly()
+        if briefly is not None:
+            patience = min(patience, briefly)
             question = question or (number, body)
+        most = _checks.BRIEFLY if _checks.has_to_go_on() else None  # without an answer, or a sign that one is being worked at
         began = time.monotonic()
         late = None if question is None else self._take_late(question)
+        if most is not None and self.loops.silent and not (late is not None and _is_readable(late[0], 0)):
+            if question is not None and late is not None:
+                self._keep_late(question, *late)
+            raise self._silent(0, "nothing was asked")
         if late is not None:
             connection, incarnation = late
         else:
-            connection = self._connection(patience)
+            connection = self._connected(patience, most)
             incarnation = self._incarnation
+        answer: Optional[bytes]
+        stall = _PATIENCE if most is None else most  # within a message
+        if connection.gettimeout() != stall:
+            connection.settimeout(stall)
         try:
             if late is None:
                 _remote.send(connection, number, body, descriptors)
-            poll = select.poll()
-            poll.register(connection, select.POLLIN)
-            if not poll.poll(max(0.0, patience - (time.monotonic() - began)) * 1000):
+            if not self._is_answered(connection, max(0.0, patience - (time.monotonic() - began)), most):
                 raise _Silent
             _, answer, came = _remote.receive(connection)
         except _Silent:
-            # Nothing of the answer has been read: it may still be taken by who asks the same again.
-            if question is None:
-                connection.close()
-            else:
+            took = time.monotonic() - began
+            if question is not None:
+                # Nothing of the answer has been read: it may still be taken by who asks the same again.
                 self._keep_late(question, connection, incarnation)
-            raise self._silent(time.monotonic() - began, "what was asked may still be done") from None
+                raise self._silent(took, "what was asked may still be done") from None
+            answer, came = _given_up(connection)
+            if answer is None:
+                raise self._silent(took, "what was asked is given up, and not done unless it had begun") from None
         except socket.timeout:
             connection.close()
-            raise self._silent(_PATIENCE, "what was asked may still be done") from None
+            if most is not None:
+                self._lives(0)
+            took = time.monotonic() - began
+            raise self._silent(took, "what was asked is given up, and not done unless it had begun") from None
         except OSError as e:
             connection.close()
             raise self._gone(str(e)) from e
@@ -251,11 +286,42 @@ class SidecarTable:
             # Ctrl-C, for example: the answer is still to come, and must not be taken for that of the next call.
             connection.close()
             raise
-        if getattr(self._local, "connection", None) is None:
+        if connection.fileno() >= 0 and getattr(self._local, "connection", None) is None:
             self._local.connection = (connection, incarnation)
         else:
             connection.close()
         return _remote.Reader(answer), came, late is not None
+
+    def _connected(self, patience: float, most: Optional[float]) -> socket.socket:
+        """A connection of this thread's."""
+        if most is None:
+            return self._connection(patience)
+        try:
+            return self._connection(min(patience, most / 2))
+        except errors.NotAnswering:
+            self._lives(most / 2)
+            raise
+
+    def _is_answered(self, connection: socket.socket, patience: float, most: Optional[float]) -> bool:
+        """Whether there is an answer in time. Who may not be held up waits only as long as the sidecar is seen to live: what
+        it works at may take its time."""
+        end = time.monotonic() + patience
+        while most is not None:
+            if _is_readable(connection, min(most / 2, max(0.0, end - time.monotonic()))):
+                return True
+            if time.monotonic() >= end or not self._lives(most / 2):
+                return _is_readable(connection, 0)
+        return _is_readable(connection, patience)
+
+    def _lives(self, seconds: float) -> bool:
+        """Whether the sidecar answers something else, at least; if not, no event loop is held up to find that again."""
+        try:
+            if self._pulse.beats(seconds):
+                return True
+        except (OSError, ValueError) as e:
+            raise self._gone(str(e)) from e
+        self.loops.fell_silent()
+        return False
 
     def _take_late(self, asked: tuple) -> Optional[tuple[socket.socket, int]]:
         with self._lating:
@@ -286,6 +352,8 @@ class SidecarTable:
             if timed is not None:
                 asked = (name, *(argument for place, argument in enumerate(arguments[:2]) if place != timed))
                 question = (asked, min(arguments[timed] / 1e9, _checks.FOREVER) + _checks.ANSWER)
+            if name == "agent_start":
+                self._renew()
             while True:
                 answer, _, late = self._exchange(number, _packed(spec, arguments), descriptors, question)
                 result = answer.number()
@@ -302,9 +370,34 @@ class SidecarTable:
                     ) from error
                 raise error
             _unpack(spec, arguments, answer)
+            if self._owed:
+                self._pay()
             return result
 
         return call
+
+    def owe(self, name: str, *arguments: Any) -> None:
+        """Has a function called as soon as the sidecar answers, whose result does not matter."""
+        self._owed.append((name, arguments))
+
+    def _pay(self) -> None:
+        if getattr(self._local, "paying", False):
+            return
+        self._local.paying = True
+        try:
+            for _ in range(len(self._owed)):
+                owed = self._owed.popleft()
+                try:
+                    getattr(self, owed[0])(*owed[1])
+                except errors.NotAnswering:
+                    self._owed.append(owed)
+                    return
+                except errors.HawserError:
+                    pass  # gone already
+        except IndexError:
+            pass  # another thread was quicker
+        finally:
+            self._local.paying = False
 
     def _allocate(self, allocate: Callable[..., int]) -> Callable[..., int]:
         def call(agent: int, name: Optional[bytes], length: int, access: int, out: Any) -> int:
@@ -313,7 +406,10 @@ class SidecarTable:
             try:
                 self._map(handle)
             except BaseException:
-                getattr(self, "region_close")(handle, 1_000_000_000)
+                try:
+                    getattr(self, "region_close")(handle, _A_SECOND)
+                except errors.HawserError:
+                    self.owe("region_close", handle, _A_SECOND)
                 raise
             return result
 
@@ -369,8 +465,12 @@ class SidecarTable:
 
     def _share(self, start: int, identity: object, tell: Callable[[], None]) -> None:
         """Has the sidecar reach what begins there, unless it does already."""
-        with self._sharing:
+        self._check_process()  # a lock that another thread had when it was forked is never let go of
+        with _checks.taken(self._sharing):
             shared = self._shared.get(start)
+            if shared is not None and shared.regions == 0:
+                self._told_no_more(start)
+                shared = None
             if shared is None:
                 tell()
                 shared = self._shared[start] = _Shared(identity)
@@ -403,14 +503,29 @@ class SidecarTable:
         self._told(_remote.SHARE_GPU, told.bytes())
 
     def _unshare(self, start: int) -> None:
-        with self._sharing:
-            shared = self._shared[start]
-            shared.regions -= 1
-            if shared.regions == 0:
-                del self._shared[start]
-                told = _remote.Writer()
-                told.number(start)
-                self._told(_remote.UNSHARE, told.bytes())
+        """A region there is closed, which is so even if the sidecar does not answer to this."""
+        try:
+            with _checks.taken(self._sharing):
+                self._shared[start].regions -= 1
+        except errors.NotAnswering:
+            self.owe("_unshare", start)
+        else:
+            self._unshare_unused(start)
+
+    def _unshare_unused(self, start: int) -> None:
+        try:
+            with _checks.taken(self._sharing):
+                shared = self._shared.get(start)
+                if shared is not None and shared.regions == 0:
+                    self._told_no_more(start)
+        except errors.NotAnswering:
+            self.owe("_unshare_unused", start)
+
+    def _told_no_more(self, start: int) -> None:
+        told = _remote.Writer()
+        told.number(start)
+        self._told(_remote.UNSHARE, told.bytes())
+        del self._shared[start]
 
     def _told(self, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> None:
         answer, _, _ = self._exchange(number, body, descriptors)
@@ -419,7 +534,11 @@ class SidecarTable:
 
     def _close_agent(self, close: Callable[..., int]) -> Callable[..., int]:
         def call(agent: int) -> int:
-            result = close(agent)
+            result = 0
+            try:
+                result = close(agent)
+            except errors.InvalidHandle:
+                pass  # it was closed by a call before, whose answer did not come
             for handle in [handle for handle, (owner, _) in list(self._lent.items()) if owner == agent]:
                 self._unshare(self._lent.pop(handle)[1])
             return result
@@ -459,7 +578,26 @@ class SidecarTable:
 
     def close(self) -> None:
         """Hangs up: the sidecar closes what is ours."""
-        self._root.close()
+        self._pulse.close()
+
+
+def _is_readable(connection: socket.socket, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _given_up(connection: socket.socket) -> tuple[Optional[bytes], list[int]]:
+    """Hangs up on what was asked: a sidecar that has not begun with it does not begin, and what it has made for nobody it
+    ends. Returns the answer, with what came along, if that was quicker: None if it was not."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)  # what comes later does not reach us: the sidecar finds so
+        _, answer, came = _remote.receive(connection)
+        return answer, came
+    except OSError:
+        return None, []
+    finally:
+        connection.close()
 
 
 def _says_nothing(name: str, result: int) -> bool:

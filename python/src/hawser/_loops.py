@@ -19,10 +19,24 @@ class Loops:
     """Those who ask a sidecar in event loops. While it does not answer, one thread waits for it on behalf of all."""
 
     def __init__(self, wait: Callable[[], object]) -> None:
-        """Takes a call that returns when the sidecar answers, and raises after a while if it does not."""
+        """Takes a call that returns when the sidecar answers again, or has ended."""
         self._wait = wait
         self._lock = threading.Lock()
         self._waiting: Optional[list[Callable[[], None]]] = None  # None while it answers
+
+    @property
+    def silent(self) -> bool:
+        """Whether the sidecar did not answer, and has not since: an event loop need not be held up to find that again."""
+        return self._waiting is not None
+
+    def fell_silent(self, answers: Optional[Callable[[], None]] = None) -> None:
+        """Notes that the sidecar does not answer, until it does, which is told then."""
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = []
+                threading.Thread(target=self._await_answer, name="hawser-answer", daemon=True).start()
+            if answers is not None:
+                self._waiting.append(answers)
 
     async def ask(self, call: Callable[[], _R], patience: float = 30.0) -> _R:
         """What the call returns, which is made again, within :func:`hawser._checks.briefly`, when the sidecar answers.
@@ -32,14 +46,17 @@ class Loops:
         """
         end = _checks.deadline(patience)
         while True:
-            if self._waiting is None or time.monotonic() >= end:
+            if not self.silent or time.monotonic() >= end:
                 try:
                     with _checks.briefly():
                         return call()
                 except errors.NotAnswering:
                     if time.monotonic() >= end:
                         raise
-            await self._answer(end - time.monotonic())
+            if self.silent:
+                await self._answer(end - time.monotonic())
+            else:
+                await asyncio.sleep(_checks.BRIEFLY)  # it is slow, and may be at this very question
 
     async def _answer(self, seconds: float) -> None:
         """Until it answers, or for some seconds."""
@@ -56,19 +73,14 @@ class Loops:
             except RuntimeError:
                 pass  # the loop was closed meanwhile: nobody waits any more
 
-        with self._lock:
-            if self._waiting is None:
-                self._waiting = []
-                threading.Thread(target=self._await_answer, name="hawser-answer", daemon=True).start()
-            self._waiting.append(answers)
+        self.fell_silent(answers)
         await asyncio.wait((future,), timeout=seconds)
 
     def _await_answer(self) -> None:
         try:
             self._wait()
-        except errors.HawserError:
-            pass  # whoever asks next is told
-        with self._lock:
-            waiting, self._waiting = self._waiting or [], None
-        for answers in waiting:
-            answers()
+        finally:
+            with self._lock:
+                waiting, self._waiting = self._waiting or [], None
+            for answers in waiting:
+                answers()

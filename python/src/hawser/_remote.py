@@ -155,13 +155,12 @@ class Reader:
 
 
 def send(connection: socket.socket, number: int, body: bytes, descriptors: tuple[int, ...] = ()) -> None:
-    """Sends a message."""
-    message = _HEAD.pack(len(body), number) + body
+    """Sends a message. The time of the connection is that of a part of it: one that is being read may take longer."""
+    rest = memoryview(_HEAD.pack(len(body), number) + body)
     if descriptors:
-        sent = socket.send_fds(connection, [message], list(descriptors))
-        connection.sendall(message[sent:])
-    else:
-        connection.sendall(message)
+        rest = rest[socket.send_fds(connection, [rest], list(descriptors)) :]
+    while rest:
+        rest = rest[connection.send(rest) :]
 
 
 def receive(connection: socket.socket) -> tuple[int, bytes, list[int]]:

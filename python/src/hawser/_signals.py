@@ -60,10 +60,7 @@ class Signals:
         """Has the engine signal here, once. Asked again it is the same pipe, of which the sidecar may have one end already."""
         if self._connected:
             return
-        most = _checks.at_most()
-        if not self._connecting.acquire(timeout=-1 if most is None else most):
-            raise errors.NotAnswering("the sidecar does not answer: another thread waits for it")
-        try:
+        with _checks.taken(self._connecting):
             agent = self._agent()
             if not self._connected and agent is not None:
                 table().agent_signal_to(agent.handle, self._writer)
@@ -71,8 +68,6 @@ class Signals:
                 if self._apart:  # only the other process has that end now: if it ends, we read so
                     os.close(self._writer)
                     self._writer = self._reader
-        finally:
-            self._connecting.release()
 
     async def watch(self, thing: Any) -> None:
         """Waits in the running loop for the end of something."""

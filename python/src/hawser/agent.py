@@ -357,6 +357,7 @@ class Transfer:
         """Starts it. Without arguments it carries what it carried before; see :meth:`Agent.read` for them.
 
         Raises:
+            NotAnswering: if a sidecar does not answer: :attr:`state` tells later whether it was posted.
             Busy: if the last post has not ended.
             TransferError: if the peer has restarted, a region was closed, or the link is closed.
         """
@@ -369,7 +370,11 @@ class Transfer:
         return self
 
     def poll(self) -> bool:
-        """Whether it has ended, however it did. Cheap, and never blocks."""
+        """Whether it has ended, however it did. Cheap, and does not wait, unless a sidecar does not answer.
+
+        Raises:
+            NotAnswering: if it does not: at once or after 0.1 s where an event loop runs, elsewhere after 30 s.
+        """
         if self._over is None:
             state = self._agent._functions().transfer_poll(self._handle)
             if state > _ACTIVE:
@@ -436,7 +441,11 @@ class Transfer:
         )
 
     def cancel(self) -> None:
-        """Asks for the end, which follows within the drain time: wait for it before the memory is used again."""
+        """Asks for the end, which follows within the drain time: wait for it before the memory is used again.
+
+        Raises:
+            NotAnswering: if a sidecar does not answer: it may not have been asked, ask again.
+        """
         self._agent._functions().transfer_cancel(self._handle)
 
     def future(self) -> "concurrent.futures.Future[Transfer]":
@@ -560,7 +569,7 @@ class PollSet:
             try:
                 self._agent._functions().transfer_wait(self._transfers[0]._handle, _checks.nanos(min(left, _checks.SLICE)))
             except errors.NotAnswering:
-                if time.monotonic() >= deadline:
+                if _checks.gives_up(deadline):
                     raise
             except errors.WaitTimeout:
                 pass
@@ -748,7 +757,7 @@ class Agent:
         """
         runtime = Runtime.get() if sidecar is None else Runtime.at(sidecar)
         self._handle = 0
-        self._closed = True
+        self._closed = self._ended = True
         self._regions: dict[int, Region] = {}
         self._peers: dict[int, Peer] = {}
         self._unended: set[int] = set()
@@ -767,7 +776,7 @@ class Agent:
         out = c.c_uint64()
         table().agent_start(_checks.text("name", name), "\n".join(lines).encode(), c.byref(out))
         self._handle = out.value
-        self._closed = False
+        self._closed = self._ended = False
         self._calls = _Calls(self)
         self.name = name
         self._local = threading.local()
@@ -847,7 +856,7 @@ class Agent:
             access,
             c.byref(out),
         )
-        return self._keep(Region(self, out.value, name, found))
+        return self._made(out.value, name, found)
 
     def allocate(self, nbytes: int, name: Optional[str] = None, *, access: int = REMOTE_READ_WRITE) -> Region:
         """Allocates host memory, zeroed, which peers on this host can map: :meth:`Region.buffer` gives it."""
@@ -859,10 +868,16 @@ class Agent:
             _checks.integer("access", access, LOCAL, REMOTE_READ_WRITE),
             c.byref(out),
         )
-        return self._keep(Region(self, out.value, name, None))
+        return self._made(out.value, name, None)
 
-    def _keep(self, region: Region) -> Region:
-        self._regions[region.handle] = region
+    def _made(self, handle: int, name: Optional[str], memory: Optional[Memory]) -> Region:
+        """The region of a handle; if it cannot be described, nobody has it, and it is closed."""
+        try:
+            region = Region(self, handle, name, memory)
+        except errors.NotAnswering:
+            table().owe("region_close", handle, _checks.nanos(_checks.ANSWER))
+            raise
+        self._regions[handle] = region
         return region
 
     def _forget(self, region: Region) -> None:
@@ -926,7 +941,7 @@ class Agent:
                 if self._functions().agent_await_published(self._handle, _checks.nanos(min(left, _checks.SLICE))):
                     return True
             except errors.NotAnswering:
-                if time.monotonic() >= deadline:
+                if _checks.gives_up(deadline):
                     raise
                 continue
             if left <= _checks.SLICE:
@@ -975,6 +990,7 @@ class Agent:
             grant: under which the remote blocks were lent: a READ ends as stale if they were reused.
 
         Raises:
+            NotAnswering: if a sidecar does not answer: the transfer is not begun, or cancelled when it goes on.
             InvalidArgument: if counts or lengths differ, or an index is out of bounds.
             UnresolvedBlocks: if a block is in no region, or not permitted; it names the block.
             LinkError: if the peer cannot be reached from here.
@@ -1044,7 +1060,7 @@ class Agent:
         return Transfer(self, out.value, None)
 
     def poll(self, transfers: Optional[Sequence[Transfer]] = None) -> list[Transfer]:
-        """Moves work on, and tells which of some transfers have ended, in one call. Never blocks.
+        """Moves work on, and tells which of some transfers have ended, in one call. Does not wait, as :meth:`Transfer.poll`.
 
         To poll the same transfers again and again, a :class:`PollSet` is faster.
         """
@@ -1071,8 +1087,9 @@ class Agent:
     @staticmethod
     def _released(handle: int) -> bool:
         try:
-            table().release(handle)
-        except errors.Busy:
+            with _checks.in_passing():
+                table().release(handle)
+        except (errors.Busy, errors.NotAnswering):
             return False
         except errors.HawserError:
             pass  # gone already
@@ -1091,6 +1108,7 @@ class Agent:
 
         Raises:
             NotAnswering: if a sidecar does not say in time; a notification that it had for this call comes with the next one.
+                Where an event loop runs it is raised soon, whatever the time.
         """
         deadline = _checks.deadline(timeout)
         # One for each thread: others get notifications while this one is within the call.
@@ -1104,7 +1122,7 @@ class Agent:
                     self._handle, _checks.nanos(max(0.0, min(left, _checks.SLICE))), c.byref(info)
                 )
             except errors.NotAnswering:
-                if time.monotonic() >= deadline:
+                if _checks.gives_up(deadline):
                     raise
                 continue
             if found:
@@ -1165,25 +1183,39 @@ class Agent:
 
     def close(self) -> None:
         """Ends everything: transfers under way end as failed (CLOSED), its entry in the metadata service goes, regions are
-        closed. Idempotent."""
-        if self._closed:
-            return
+        closed. Idempotent.
+
+        Raises:
+            NotAnswering: if its sidecar does not answer. It is of no use any more, but peers may still be at its memory,
+                which stays: close it again. At the latest it goes with this process.
+        """
+        runtime = Runtime.get()
+        if self._ended or (self._closed and runtime.in_this_process):
+            return  # or another thread is at it
         self._closed = True
-        Runtime.get().agents.discard(self)
         if self._signalling is not None:
             self._signalling.close()
-        ended = False
         try:
             table().agent_close(self._handle)
-            ended = True
+        except errors.NotAnswering:
+            raise
         except (errors.RuntimeUnavailable, errors.AgentClosed):
-            ended = not Runtime.get().in_this_process  # the other one has ended, with all that it held
-            if not ended:
+            # Another process has ended, with all that it held.
+            self._is_ended(quarantined=runtime.in_this_process)
+            if runtime.in_this_process:
                 raise
-        finally:
-            for region in list(self._regions.values()):
-                region._ended(quarantined=not ended)
-            self._peers.clear()
+        except BaseException:
+            self._is_ended(quarantined=True)
+            raise
+        else:
+            self._is_ended()
+
+    def _is_ended(self, quarantined: bool = False) -> None:
+        self._ended = True
+        Runtime.get().agents.discard(self)
+        for region in list(self._regions.values()):
+            region._ended(quarantined)
+        self._peers.clear()
 
     def __enter__(self) -> "Agent":
         return self

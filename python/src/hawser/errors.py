@@ -39,7 +39,7 @@ class NameInUse(HawserError):
 
 
 class AgentClosed(HawserError):
-    """The agent is closed, or was closed meanwhile."""
+    """The agent is closed, or was closed meanwhile, or its sidecar has ended: make another."""
 
 
 class Superseded(HawserError):
@@ -51,7 +51,8 @@ class WaitTimeout(HawserError, TimeoutError):
 
 
 class NotAnswering(WaitTimeout):
-    """The sidecar is there, but does not answer: it is stopped, or its machine is overloaded. What is its goes on with it."""
+    """The sidecar is there, but does not answer: it is stopped, or its machine is overloaded. What it has goes on with it, and
+    what this call asked to be made is not made. Ask again."""
 
 
 class GrantError(HawserError):

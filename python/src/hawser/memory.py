@@ -309,10 +309,10 @@ class BlockList:
     def __init__(self, handle: int) -> None:
         """Takes over a handle of the C ABI; use the static methods."""
         self._handle = handle
+        weakref.finalize(self, _release, handle)
         total = c.c_int64()
         self._count = table().blocks_count(handle, c.byref(total))
         self._bytes = total.value
-        weakref.finalize(self, _release, handle)
 
     @staticmethod
     def of(address: int, length: int, device: DeviceLike = "host") -> "BlockList":
@@ -430,7 +430,10 @@ class BlockList:
 
 def _release(handle: int) -> None:
     try:
-        table().release(handle)
+        with _checks.in_passing():
+            table().release(handle)
+    except errors.NotAnswering:
+        table().owe("release", handle)
     except errors.HawserError:
         pass  # its agent is closed, or the interpreter is ending: it is gone
 

@@ -22,6 +22,8 @@ are taken for it too. Storage backends and the GPU's device-side API are not the
 - Without an address, metadata goes to Hawser's metadata service (``HAWSER_METADATA``) instead of etcd.
 - ``release_xfer_handle`` of an active transfer cancels it and waits until nothing touches local memory any more.
 - A restarted peer's metadata replaces the old; NIXL refuses it.
+- Where the agents are in a sidecar that does not answer, a transfer is "PROC" until it does, and all else raises
+  ``nixlBackendError``; where that has ended everything raises ``nixlRemoteDisconnectError``.
 - Descriptor lists are serialised as plain numbers, never as pickles that run code.
 """
 

@@ -477,16 +477,22 @@ class nixlAgent:
             for key in keys:
                 held = self._regions.get(key)
                 if held:
-                    closing.append(held.pop())
+                    closing.append((key, held.pop()))
                     if not held:
                         del self._regions[key]
         try:
-            for region in closing:
-                mirrored = self._mirror_regions.pop(region.id, None)
+            while closing:
+                region = closing[0][1]
+                mirrored = self._mirror_regions.get(region.id)
                 if mirrored is not None:
                     mirrored.close()
+                    del self._mirror_regions[region.id]
                 region.close()
+                del closing[0]
         except errors.HawserError as e:
+            with self._lock:
+                for key, region in closing:  # they are still registered, and can be tried again
+                    self._regions.setdefault(key, []).append(region)
             raise _translated(e) from e
         return NIXL_SUCCESS
 
@@ -511,7 +517,10 @@ class nixlAgent:
 
     def getLocalMD(self) -> bytes:
         """Everything that a peer needs."""
-        return self._agent.metadata()
+        try:
+            return self._agent.metadata()
+        except errors.HawserError as e:
+            raise _translated(e) from e
 
     def getLocalPartialMD(self, descs: nixlRegDList, inc_conn_info: bool = False, backends: Sequence[int] = ()) -> bytes:
         """A part of it; without descriptors only how to connect."""
@@ -523,7 +532,10 @@ class nixlAgent:
                 if not held:
                     raise nixlNotFoundError(f"{tuple(row)} is not registered like that")
                 chosen.append(held[-1])
-        return self._agent.metadata(connection=inc_conn_info or not chosen, regions=chosen)
+        try:
+            return self._agent.metadata(connection=inc_conn_info or not chosen, regions=chosen)
+        except errors.HawserError as e:
+            raise _translated(e) from e
 
     def loadRemoteMD(self, metadata: Union[str, bytes]) -> bytes:
         """Takes a peer's; returns its name."""
@@ -559,17 +571,23 @@ class nixlAgent:
             return NIXL_ERR_NOT_FOUND
         try:
             peer.remove()
-        except errors.InvalidHandle:
+        except (errors.InvalidHandle, errors.AgentClosed):
             pass  # another thread was faster, or the agent is closed
+        except errors.HawserError as e:
+            with self._lock:
+                self._peers.setdefault(_text(name), peer)
+            raise _translated(e) from e
         return NIXL_SUCCESS
 
     def checkRemoteMD(self, name: Union[str, bytes], descs: nixlXferDList) -> nixl_status_t:
         """Whether a peer is known, and covers some descriptors."""
         with self._lock:
             peer = self._peers.get(_text(name))
-        if peer is None or peer.epoch == 0:
+        if peer is None:
             return NIXL_ERR_NOT_FOUND
         try:
+            if peer.epoch == 0:
+                return NIXL_ERR_NOT_FOUND
             if not descs.isEmpty() and not self._covers(peer, self._blocks(descs)):
                 return NIXL_ERR_NOT_FOUND
         except errors.HawserError:
@@ -815,9 +833,14 @@ class nixlAgent:
 
     @staticmethod
     def _status(xfer: _Xfer) -> nixl_status_t:
-        if not xfer.transfer.poll():
-            return NIXL_IN_PROG
-        failure = xfer.transfer.exception()
+        try:
+            if not xfer.transfer.poll():
+                return NIXL_IN_PROG
+            failure = xfer.transfer.exception()
+        except errors.NotAnswering:
+            return NIXL_IN_PROG  # called an end, its memory would be used for something else
+        except errors.HawserError as e:
+            raise _translated(e) from e
         if failure is not None:
             raise _translated(failure)
         return NIXL_SUCCESS
@@ -827,10 +850,7 @@ class nixlAgent:
         xfer = self._xfer(handle)
         if not xfer.posted:
             raise nixlNotPostedError("the transfer was not posted")
-        try:
-            return self._status(xfer)
-        except errors.HawserError as e:
-            raise _translated(e) from e
+        return self._status(xfer)
 
     def getXferTelemetry(self, reqh: int) -> nixlXferTelemetry:
         """What a transfer took."""
@@ -839,7 +859,10 @@ class nixlAgent:
             raise nixlNoTelemetryError("set capture_telemetry, or NIXL_TELEMETRY_ENABLE=y")
         if not xfer.posted:
             raise nixlNotPostedError("the transfer was not posted")
-        info = xfer.transfer.info()
+        try:
+            info = xfer.transfer.info()
+        except errors.HawserError as e:
+            raise _translated(e) from e
         return nixlXferTelemetry(
             xfer.start, round(xfer.post * 1e6), round(info.elapsed * 1e6), info.total_bytes, xfer.count
         )
@@ -857,7 +880,7 @@ class nixlAgent:
         """Lets go of a transfer; one that is under way is cancelled first, until nothing touches local memory any more."""
         xfer = self._xfer(handle)
         try:
-            if xfer.posted and not xfer.transfer.poll():
+            if xfer.transfer.state == hawser.ACTIVE:  # also where a post was not answered to
                 xfer.transfer.cancel()
                 try:
                     xfer.transfer.wait(5)
@@ -865,8 +888,10 @@ class nixlAgent:
                     pass  # that is what was asked for
                 except errors.WaitTimeout as e:
                     raise nixlRepostActiveError(str(e)) from e
-        except errors.InvalidHandle:
+        except (errors.InvalidHandle, errors.AgentClosed):
             pass  # its agent is closed: it has ended
+        except errors.HawserError as e:
+            raise _translated(e) from e
         self._xfers.pop(handle, None)
         return NIXL_SUCCESS
 
@@ -882,10 +907,15 @@ class nixlAgent:
             raise _translated(e) from e
         with self._lock:
             # Whether it arrived is seen by the next call; until then it must not be dropped unseen.
-            for earlier in self._sent:
-                if earlier.poll() and earlier.exception() is not None:
-                    logger.error("a notification did not arrive: %s", earlier.exception())
-            self._sent = [each for each in self._sent if not each.poll()] + [sent]
+            self._sent.append(sent)
+            try:
+                for earlier in self._sent[:-1]:
+                    if earlier.poll():
+                        if earlier.exception() is not None:
+                            logger.error("a notification did not arrive: %s", earlier.exception())
+                        self._sent.remove(earlier)
+            except errors.HawserError:
+                pass  # this one was sent: the next call looks again, or is told
         return NIXL_SUCCESS
 
     def getNotifs(self, notif_map: Mapping[str, Sequence[bytes]], backends: Sequence[int] = ()) -> dict[str, list[bytes]]:
