@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Callable, Iterator
 
 import pytest
 from test_sidecar import start, stop
+
+from hawser._pulse import Pulse
 
 Program = Callable[..., subprocess.CompletedProcess]
 
@@ -77,12 +81,13 @@ async def answered(call):
 
 
 LOOPED = """
+import numpy as np
 target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
 pool, sink = target.allocate(1 << 16, "kv"), initiator.allocate(1 << 16)
 peer = initiator.add_peer(target.metadata())
 blocks, theirs = sink.blocks(4096), peer.region("kv").blocks(4096)
 initiator.read(blocks, peer, theirs).wait(20)
-rows = [(sink.address, 1, 0)] * 100_000
+rows = np.tile(np.array([[sink.address, 1, 0]], dtype=np.uint64), (100_000, 1))
 
 def calls():
     transfer = initiator.read(blocks, peer, theirs)
@@ -266,6 +271,31 @@ print("fine")
 
 def test_what_a_sidecar_works_at_may_take_its_time(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
     passes(program, sidecar, SLOW)
+
+
+def test_one_that_waits_for_a_core_is_told_from_one_that_is_stopped(tmp_path: Path) -> None:
+    listening = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True)"
+    path = str(tmp_path / "s")
+    process = subprocess.Popen(
+        [sys.executable, "-c", listening + "\nwhile True: pass", path], stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            pulse = Pulse(connection)
+            assert not pulse.beats(0.01) and pulse.is_at_work() and not pulse.has_ended()
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            assert not pulse.beats(0.01) and not pulse.is_at_work() and not pulse.has_ended()
+            process.kill()
+            process.wait(20)
+            assert pulse.has_ended()
+            with pytest.raises(OSError):
+                pulse.beats(1)
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
 
 
 DEAD = """

@@ -29,7 +29,7 @@ FOREVER = 86_400.0
 ANSWER = 1.0
 """How long a sidecar's answer to a wait may take beyond the time of that wait."""
 BRIEFLY = 0.1
-"""How long a sidecar that does not answer holds up a thread that has to go on, which gives up then what it asked."""
+"""How long a sidecar that is stopped holds up a thread that has to go on, which gives up then what it asked."""
 _told = threading.local()
 _TIME_TOLD = re.compile(r"(?<=after )(PT[0-9.HMS]+|\d+ ms)|(?<=within )PT[0-9.HMS]+|\d+ ms(?= after)")
 

@@ -276,7 +276,7 @@ class SidecarTable:
         except socket.timeout:
             connection.close()
             if most is not None:
-                self._lives(0)
+                self._lives(most / 2)
             took = time.monotonic() - began
             raise self._silent(took, "what was asked is given up, and not done unless it had begun") from None
         except OSError as e:
@@ -299,8 +299,9 @@ class SidecarTable:
         try:
             return self._connection(min(patience, most / 2))
         except errors.NotAnswering:
-            self._lives(most / 2)
-            raise
+            if not self._lives(most / 2):
+                raise
+        return self._connection(min(patience, _checks.ANSWER))
 
     def _is_answered(self, connection: socket.socket, patience: float, most: Optional[float]) -> bool:
         """Whether there is an answer in time. Who may not be held up waits only as long as the sidecar is seen to live: what
@@ -314,14 +315,17 @@ class SidecarTable:
         return _is_readable(connection, patience)
 
     def _lives(self, seconds: float) -> bool:
-        """Whether the sidecar answers something else, at least; if not, no event loop is held up to find that again."""
+        """Whether the sidecar answers something else, at least; if not, no event loop is held up to find that again. One that
+        is at work, or waits for a core, is given more time: it will, and whoever asks gets no core any sooner."""
+        end = time.monotonic() + _checks.ANSWER
         try:
-            if self._pulse.beats(seconds):
-                return True
+            while not self._pulse.beats(seconds):
+                if time.monotonic() >= end or not self._pulse.is_at_work():
+                    self.loops.fell_silent()
+                    return False
+            return True
         except (OSError, ValueError) as e:
             raise self._gone(str(e)) from e
-        self.loops.fell_silent()
-        return False
 
     def _take_late(self, asked: tuple) -> Optional[tuple[socket.socket, int]]:
         with self._lating:

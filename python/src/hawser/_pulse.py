@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
+import struct
 import threading
 import time
 
@@ -66,6 +68,15 @@ class Pulse:
         self._asked = False
         return True
 
+    def is_at_work(self) -> bool:
+        """Whether a thread of the sidecar runs, or would if there were a core for it: one that is stopped has none, and on a
+        machine with too much to do one that has been asked has. False if its process cannot be seen from here."""
+        number = struct.unpack("iII", self.process)[0]
+        try:
+            return any(_is_runnable(f"/proc/{number}/task/{task}/stat") for task in os.listdir(f"/proc/{number}/task"))
+        except OSError:
+            return False
+
     def close(self) -> None:
         """Hangs up: the sidecar closes what is ours."""
         self._connection.close()
@@ -74,3 +85,11 @@ class Pulse:
 def process_of(connection: socket.socket) -> bytes:
     """Which process listened where a connection was made to: its number, user and group as the kernel has them."""
     return connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+
+
+def _is_runnable(stat: str) -> bool:
+    try:
+        with open(stat, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"R"
+    except OSError:
+        return False  # it has ended meanwhile
