@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -255,6 +256,119 @@ def test_an_agent_whose_close_was_not_answered_can_be_closed_again(
     passes(program, sidecar, source)
 
 
+ANEW = """
+tcp = {"transports": "tcp"}
+target, initiator = hawser.Agent("target", settings=tcp), hawser.Agent("initiator", settings=tcp)
+MANY = 128 << 20
+pool, sink = target.allocate(MANY, "kv"), initiator.allocate(MANY)
+there, here = pool.buffer(), sink.buffer()
+peer = initiator.add_peer(target.metadata())
+pull = initiator.prepare("READ", sink.blocks(), peer, peer.region("kv").blocks())
+pull.post().wait(60)
+
+def has_moved(what):
+    there[-1:] = what
+    pull.post()
+    while pull.info().state == "ACTIVE":
+        time.sleep(0.001)
+
+# What was asked about one post and is answered late says nothing of the next.
+async def main():
+    has_moved(b"1")
+    stop()
+    try:
+        await asyncio.wait_for(ended(pull), 0.5)
+        raise AssertionError("it is answered")
+    except asyncio.TimeoutError:
+        pass
+    go_on()
+    await answered(target.describe)
+    there[-1:] = b"2"
+    await answered(pull.post)
+    await ended(pull)
+    assert bytes(here[-1:]) == b"2", (bytes(here[-1:]), pull.info().state)
+
+async def ended(transfer):
+    await transfer
+
+asyncio.run(main())
+has_moved(b"3")
+stop()
+raises(hawser.NotAnswering, lambda: pull.wait(0.3))
+go_on()
+target.describe()
+there[-1:] = b"4"
+pull.post().wait(60)
+assert bytes(here[-1:]) == b"4", (bytes(here[-1:]), pull.info().state)
+
+# Nor is a peer connected that was when somebody asked.
+stop()
+raises(hawser.NotAnswering, lambda: peer.wait_connected(0.1))
+go_on()
+initiator.describe()
+target.close()
+try:
+    peer.wait_connected(2)
+    assert peer.connected
+except (hawser.WaitTimeout, hawser.LinkError):
+    pass
+print("fine")
+"""
+
+
+def test_a_late_answer_says_nothing_of_what_came_since(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    passes(program, sidecar, ANEW)
+
+
+KEPT = """
+base = hawser.Agent("base")
+table = hawser._runtime.Runtime.get().table
+ask_for_mapping = table._map
+
+async def main():
+    # Agents take with them what was asked for them and is not answered.
+    opened = []
+    for round in range(8):
+        agent = await answered(lambda: hawser.Agent("agent"))
+        stop()
+        raises(hawser.NotAnswering, lambda: agent.next_notification(0))
+        go_on()
+        await answered(base.describe)
+        await answered(agent.close)
+        opened.append(len(os.listdir("/proc/self/fd")))
+    assert opened[-1] <= opened[1] + 2, opened
+
+    # A name is free again though its allocation was given up between the two questions that it takes.
+    def stopped_between(handle):
+        table._map = ask_for_mapping
+        stop()
+        return ask_for_mapping(handle)
+    table._map = stopped_between
+    raises(hawser.NotAnswering, lambda: base.allocate(4096, "name"))
+    go_on()
+    await answered(lambda: base.allocate(4096, "name"))
+
+    # A region whose close was not answered is in nobody's way.
+    region = base.allocate(4096)
+    stop()
+    raises(hawser.NotAnswering, region.close)
+    go_on()
+    for _ in range(4):
+        await answered(lambda: base.allocate(4096))
+    region.close()
+
+asyncio.run(main())
+stop()  # and the end of this process waits for nobody who does not answer
+print("fine")
+"""
+
+
+def test_what_was_given_up_is_in_nobodys_way(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    began = time.monotonic()
+    passes(program, sidecar, KEPT)
+    assert time.monotonic() - began < 25  # it was thirty seconds at the end alone
+
+
 SLOW = """
 import socket
 silent = socket.create_server(("127.0.0.1", 0))  # a metadata service that says nothing
@@ -284,10 +398,10 @@ def test_one_that_waits_for_a_core_is_told_from_one_that_is_stopped(tmp_path: Pa
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
             pulse = Pulse(connection)
-            assert not pulse.beats(0.01) and pulse.is_at_work() and not pulse.has_ended()
+            assert not pulse.beats(0.01) and not pulse.is_stopped() and not pulse.has_ended()
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-            assert not pulse.beats(0.01) and not pulse.is_at_work() and not pulse.has_ended()
+            assert not pulse.beats(0.01) and pulse.is_stopped() and not pulse.has_ended()
             process.kill()
             process.wait(20)
             assert pulse.has_ended()

@@ -42,8 +42,12 @@ _TIMES = {
 # Their answers that say no more than that the time was over: of their results, and of their errors.
 _NOTHING = {"agent_await_published", "notification_next"}
 _OVER = (errors.WaitTimeout, errors.UnknownPeer, errors.LinkError, errors.Busy, errors.GrantError)
-# What is done once cannot be asked for again.
-_ONCE = {"notification_next", "region_close", _remote.NUMBERS["agent_take_ended"]}
+# What is done once cannot be asked for again: an answer that comes late is still the answer. All others only look, and look
+# again: since then something may have been posted or closed.
+_ONCE = {"notification_next", "agent_take_ended", "region_close", "grant_revoke"}
+# Of them, those whose answer nobody else has.
+_TAKES = {"notification_next", "agent_take_ended"}
+_NAMES = {number: name for name, number in _remote.NUMBERS.items()}
 
 
 class _Silent(Exception):
@@ -241,7 +245,7 @@ class SidecarTable:
         briefly = _checks.told_briefly()
         if briefly is not None:
             patience = min(patience, briefly)
-            question = question or (number, body)
+            question = question or (_NAMES.get(number, number), body)
         most = _checks.BRIEFLY if _checks.has_to_go_on() else None  # without an answer, or a sign that one is being worked at
         began = time.monotonic()
         late = None if question is None else self._take_late(question)
@@ -316,11 +320,11 @@ class SidecarTable:
 
     def _lives(self, seconds: float) -> bool:
         """Whether the sidecar answers something else, at least; if not, no event loop is held up to find that again. One that
-        is at work, or waits for a core, is given more time: it will, and whoever asks gets no core any sooner."""
+        is not stopped is given more time: it is at work, or waits for a core, and will."""
         end = time.monotonic() + _checks.ANSWER
         try:
             while not self._pulse.beats(seconds):
-                if time.monotonic() >= end or not self._pulse.is_at_work():
+                if time.monotonic() >= end or self._pulse.is_stopped():
                     self.loops.fell_silent()
                     return False
             return True
@@ -338,10 +342,22 @@ class SidecarTable:
     def _keep_late(self, asked: tuple, connection: socket.socket, incarnation: int) -> None:
         with self._lating:
             self._late.append((asked, connection, incarnation))
-            others = [late for late in self._late if late[0][0] not in _ONCE]
+            others = [late for late in self._late if late[0][0] not in _TAKES]
             if len(others) > _MOST_LATE:  # nobody has asked for the oldest again
                 self._late.remove(others[0])
                 others[0][1].close()
+
+    def _forget_late(self, agent: int) -> None:
+        """What an agent that is closed had for its user is nobody's."""
+        with self._lating:
+            kept = []
+            for late in self._late:
+                (name, first, *_), connection, _ = late
+                if name in _TAKES and (first == agent or isinstance(first, bytes) and first.startswith(_packed("i", (agent,)))):
+                    connection.close()
+                else:
+                    kept.append(late)
+            self._late = kept
 
     def _function(self, name: str) -> Callable[..., int]:
         spec, number = _remote.SPECS[name], _remote.NUMBERS[name]
@@ -358,11 +374,13 @@ class SidecarTable:
                 question = (asked, min(arguments[timed] / 1e9, _checks.FOREVER) + _checks.ANSWER)
             if name == "agent_start":
                 self._renew()
+            if self._owed:
+                self._pay()
             while True:
                 answer, _, late = self._exchange(number, _packed(spec, arguments), descriptors, question)
                 result = answer.number()
-                if not late or not _says_nothing(name, result):
-                    break  # what had only to say that another time was over is asked again
+                if not late or (name in _ONCE and not _says_nothing(name, result)):
+                    break  # what looked, or had only to say that another time was over, is asked again
             if result < 0:
                 message, cause = (answer.content() or b"").decode("utf-8", "replace"), answer.number()
                 error = errors.of_code(result, message, cause)
@@ -374,14 +392,12 @@ class SidecarTable:
                     ) from error
                 raise error
             _unpack(spec, arguments, answer)
-            if self._owed:
-                self._pay()
             return result
 
         return call
 
     def owe(self, name: str, *arguments: Any) -> None:
-        """Has a function called as soon as the sidecar answers, whose result does not matter."""
+        """Has a function called before any other that the sidecar answers; its result does not matter."""
         self._owed.append((name, arguments))
 
     def _pay(self) -> None:
@@ -392,7 +408,8 @@ class SidecarTable:
             for _ in range(len(self._owed)):
                 owed = self._owed.popleft()
                 try:
-                    getattr(self, owed[0])(*owed[1])
+                    with _checks.in_passing():
+                        getattr(self, owed[0])(*owed[1])
                 except errors.NotAnswering:
                     self._owed.append(owed)
                     return
@@ -543,6 +560,7 @@ class SidecarTable:
                 result = close(agent)
             except errors.InvalidHandle:
                 pass  # it was closed by a call before, whose answer did not come
+            self._forget_late(agent)
             for handle in [handle for handle, (owner, _) in list(self._lent.items()) if owner == agent]:
                 self._unshare(self._lent.pop(handle)[1])
             return result
@@ -686,7 +704,8 @@ class SidecarRuntime:
             return
         for agent in list(self.agents):
             try:
-                agent.close()
+                with _checks.in_passing():  # to hang up closes it as well
+                    agent.close()
             except errors.HawserError as e:
                 print(f"hawser: closing {agent!r} at exit: {e}", file=sys.stderr)
                 if isinstance(e, errors.NotAnswering):

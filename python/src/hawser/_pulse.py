@@ -68,14 +68,13 @@ class Pulse:
         self._asked = False
         return True
 
-    def is_at_work(self) -> bool:
-        """Whether a thread of the sidecar runs, or would if there were a core for it: one that is stopped has none, and on a
-        machine with too much to do one that has been asked has. False if its process cannot be seen from here."""
+    def is_stopped(self) -> bool:
+        """Whether the sidecar is stopped, or cannot be seen from here. One that runs, or waits for a core, answers soon."""
         number = struct.unpack("iII", self.process)[0]
         try:
-            return any(_is_runnable(f"/proc/{number}/task/{task}/stat") for task in os.listdir(f"/proc/{number}/task"))
+            return all(_is_stopped(f"/proc/{number}/task/{task}/stat") for task in os.listdir(f"/proc/{number}/task"))
         except OSError:
-            return False
+            return True
 
     def close(self) -> None:
         """Hangs up: the sidecar closes what is ours."""
@@ -87,9 +86,9 @@ def process_of(connection: socket.socket) -> bytes:
     return connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
 
 
-def _is_runnable(stat: str) -> bool:
+def _is_stopped(stat: str) -> bool:
     try:
         with open(stat, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] == b"R"
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
     except OSError:
-        return False  # it has ended meanwhile
+        return True  # it has ended meanwhile

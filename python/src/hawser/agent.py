@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import ctypes as c
 import json
 import os
@@ -170,9 +171,16 @@ class Region:
                 _checks.in_slices(
                     lambda nanos: self._agent._functions().region_close(self._handle, nanos), timeout, (errors.Busy,)
                 )
+            except errors.NotAnswering:
+                self._agent._closing.add(self)
+                raise
             except errors.MemoryUnavailable:
                 self._ended(quarantined=True)
                 raise
+            except errors.InvalidHandle:
+                if self not in self._agent._closing:
+                    raise
+                # It was closed by a call before, whose answer did not come.
             self._ended()
 
     def _ended(self, quarantined: bool = False) -> None:
@@ -180,6 +188,7 @@ class Region:
         if quarantined and self._unmapping is not None:
             self._unmapping.detach()
         self._open = False
+        self._agent._closing.discard(self)
         self._agent._forget(self)
         if quarantined and self._memory is not None:
             _STILL_REACHED.append(self._memory)
@@ -759,6 +768,7 @@ class Agent:
         self._handle = 0
         self._closed = self._ended = True
         self._regions: dict[int, Region] = {}
+        self._closing: set[Region] = set()  # whose close was not answered
         self._peers: dict[int, Peer] = {}
         self._unended: set[int] = set()
         self._signalling: Optional[Signals] = None
@@ -860,6 +870,7 @@ class Agent:
 
     def allocate(self, nbytes: int, name: Optional[str] = None, *, access: int = REMOTE_READ_WRITE) -> Region:
         """Allocates host memory, zeroed, which peers on this host can map: :meth:`Region.buffer` gives it."""
+        self._close_again()
         out = c.c_uint64()
         self._functions().region_allocate(
             self._handle,
@@ -869,6 +880,12 @@ class Agent:
             c.byref(out),
         )
         return self._made(out.value, name, None)
+
+    def _close_again(self) -> None:
+        """Closes what was allocated and whose close was not answered: a sidecar that has done it may give its place again."""
+        for region in [region for region in self._closing if region._memory is None]:
+            with contextlib.suppress(errors.HawserError), _checks.in_passing():
+                region.close(0.0)
 
     def _made(self, handle: int, name: Optional[str], memory: Optional[Memory]) -> Region:
         """The region of a handle; if it cannot be described, nobody has it, and it is closed."""
