@@ -369,6 +369,61 @@ def test_what_was_given_up_is_in_nobodys_way(program: Program, sidecar: tuple[st
     assert time.monotonic() - began < 25  # it was thirty seconds at the end alone
 
 
+INTERRUPTED = """
+import types
+import hawser
+target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
+peer = initiator.add_peer(target.metadata())
+
+class Interrupt(Exception):
+    pass
+
+def interrupted(call):
+    try:
+        call()
+    except Interrupt:
+        return
+    raise AssertionError("it was not interrupted")
+
+# A signal's handler raises when the notification is there and has not been returned yet.
+functions = target._functions
+def taking():
+    real = functions()
+    def next_one(*arguments):
+        found = real.notification_next(*arguments)
+        if found:
+            target._functions = functions
+            raise Interrupt
+        return found
+    return types.SimpleNamespace(notification_next=next_one)
+target._functions = taking
+initiator.notify(peer, b"first").wait(20)
+interrupted(lambda: target.next_notification(20))
+assert target.next_notification(20).payload == b"first"
+assert target.next_notification(0) is None
+"""
+
+WAITING = """
+# And when the sidecar was asked, and its answer is waited for.
+client = sys.modules["hawser._client"]
+readable = client._is_readable
+def waiting(connection, seconds):
+    client._is_readable = readable
+    raise Interrupt
+client._is_readable = waiting
+interrupted(lambda: target.next_notification(0))
+initiator.notify(peer, b"second").wait(20)
+assert target.next_notification(20).payload == b"second"
+assert target.next_notification(0) is None
+"""
+
+
+def test_a_signal_within_a_call_loses_no_notification(program: Program, sidecar: tuple[str, subprocess.Popen]) -> None:
+    passes(program, sidecar, INTERRUPTED + WAITING + "print('fine')\n")
+    result = program(INTERRUPTED, HAWSER_PYTHON_SIDECAR="")
+    assert result.returncode == 0, result.stderr
+
+
 SLOW = """
 import socket
 silent = socket.create_server(("127.0.0.1", 0))  # a metadata service that says nothing

@@ -259,14 +259,17 @@ class SidecarTable:
             connection = self._connected(patience, most)
             incarnation = self._incarnation
         answer: Optional[bytes]
+        waiting = False
         stall = _PATIENCE if most is None else most  # within a message
         if connection.gettimeout() != stall:
             connection.settimeout(stall)
         try:
             if late is None:
                 _remote.send(connection, number, body, descriptors)
+            waiting = True
             if not self._is_answered(connection, max(0.0, patience - (time.monotonic() - began)), most):
                 raise _Silent
+            waiting = False
             _, answer, came = _remote.receive(connection)
         except _Silent:
             took = time.monotonic() - began
@@ -287,8 +290,11 @@ class SidecarTable:
             connection.close()
             raise self._gone(str(e)) from e
         except BaseException:
-            # Ctrl-C, for example: the answer is still to come, and must not be taken for that of the next call.
-            connection.close()
+            # Ctrl-C, for example: the answer is still to come, and is that to who asks the same, not to the next call.
+            if waiting and question is not None and question[0] in _TAKES:
+                self._keep_late(question, connection, incarnation)
+            else:
+                connection.close()
             raise
         if connection.fileno() >= 0 and getattr(self._local, "connection", None) is None:
             self._local.connection = (connection, incarnation)

@@ -199,6 +199,19 @@ class Region:
         return f"<region {self.name or self.id}: {self.nbytes} bytes at 0x{self.address:x} on {self.device}>"
 
 
+def _taken(info: _abi.NotificationInfo) -> Notification:
+    """The notification that a call was given; if an exception of a signal's handler comes before, it is the next call's."""
+    notification = Notification(
+        info.peer.decode(),
+        c.string_at(c.addressof(info) + _abi.NotificationInfo.payload.offset, info.payload_bytes),
+        info.request_id.decode() if info.request_id_bytes else None,
+        info.peer_epoch,
+        info.transfer,
+    )
+    info.peer = b""
+    return notification
+
+
 def _adjacent(
     what: str, address: int, nbytes: int, device: DeviceLike, block_bytes: Optional[int], offset: int, count: Optional[int]
 ) -> BlockList:
@@ -1133,6 +1146,8 @@ class Agent:
         if info is None:
             info = self._local.notification = _abi.NotificationInfo(c.sizeof(_abi.NotificationInfo))
         while True:
+            if info.peer:
+                return _taken(info)
             left = deadline - time.monotonic()
             try:
                 found = self._functions().notification_next(
@@ -1142,16 +1157,7 @@ class Agent:
                 if _checks.gives_up(deadline):
                     raise
                 continue
-            if found:
-                request_id = info.request_id.decode() if info.request_id_bytes else None
-                return Notification(
-                    info.peer.decode(),
-                    c.string_at(c.addressof(info) + _abi.NotificationInfo.payload.offset, info.payload_bytes),
-                    request_id,
-                    info.peer_epoch,
-                    info.transfer,
-                )
-            if left <= _checks.SLICE:
+            if not found and left <= _checks.SLICE:
                 return None
 
     def notifications(self) -> list[Notification]:
