@@ -606,7 +606,18 @@ def test_waits_while_a_sidecar_lets_nobody_in(tmp_path: Path) -> None:
             assert 0.5 <= time.monotonic() - began < 5
 
 
-STOPPED = """
+STOP = """
+import os, signal, time
+
+def stop():
+    os.kill(SIDECAR, signal.SIGSTOP)
+    for task in os.listdir("/proc/SIDECAR/task"):  # each of its threads stops when it next looks
+        while open(f"/proc/SIDECAR/task/{task}/stat").read().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
+"""
+
+
+STOPPED = STOP + """
 import os, signal, sys, threading, time
 import hawser
 target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
@@ -627,12 +638,6 @@ def unanswered(call, seconds):
     else:
         raise AssertionError("it is answered")
     assert seconds <= time.monotonic() - began <= seconds + 1.5, (seconds, time.monotonic() - began)
-
-def stop():
-    os.kill(SIDECAR, signal.SIGSTOP)
-    for task in os.listdir("/proc/SIDECAR/task"):  # each of its threads stops when it next looks
-        while open(f"/proc/SIDECAR/task/{task}/stat").read().rpartition(")")[2].split()[0] != "T":
-            time.sleep(0.001)
 
 stop()
 try:
@@ -681,7 +686,7 @@ def test_a_stopped_sidecar_does_not_answer_and_has_not_ended(
     assert (result.returncode, result.stdout, result.stderr) == (0, "fine\n", "")
 
 
-AWAITED = """
+AWAITED = STOP + """
 import asyncio, os, signal, time
 import hawser
 target, initiator = hawser.Agent("target"), hawser.Agent("initiator")
@@ -693,12 +698,6 @@ done = initiator.read(blocks, peer, theirs)
 done_too = [initiator.read(blocks, peer, theirs) for _ in range(50)]
 expected = [target.expect(counter, 1) for counter in range(50)]
 futures = [initiator.read(blocks, peer, theirs).future() for _ in range(5)]
-
-def stop():
-    os.kill(SIDECAR, signal.SIGSTOP)
-    for task in os.listdir("/proc/SIDECAR/task"):  # each of its threads stops when it next looks
-        while open(f"/proc/SIDECAR/task/{task}/stat").read().rpartition(")")[2].split()[0] != "T":
-            time.sleep(0.001)
 
 async def wrapped(thing):
     return await thing

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 import pytest
-from test_sidecar import start, stop
+from test_sidecar import STOP, start, stop
 
 from hawser._pulse import Pulse
 
@@ -40,16 +40,10 @@ def passes(program: Program, sidecar: tuple[str, subprocess.Popen], source: str)
     return result.stdout
 
 
-COMMON = """
+COMMON = STOP.replace("SIDECAR", "PROCESS") + """
 import asyncio, os, signal, sys, threading, time
 import hawser
 from hawser import BlockList
-
-def stop():
-    os.kill(PROCESS, signal.SIGSTOP)
-    for task in os.listdir("/proc/PROCESS/task"):  # each of its threads stops when it next looks
-        while open(f"/proc/PROCESS/task/{task}/stat").read().rpartition(")")[2].split()[0] != "T":
-            time.sleep(0.001)
 
 def go_on():
     os.kill(PROCESS, signal.SIGCONT)

@@ -39,12 +39,11 @@ _TIMES = {
     "expectation_wait": 1,
     "grant_revoke": 1,
 }
-# Their answers that say no more than that the time was over: of their results, and of their errors.
-_NOTHING = {"agent_await_published", "notification_next"}
-_OVER = (errors.WaitTimeout, errors.UnknownPeer, errors.LinkError, errors.Busy, errors.GrantError)
 # What is done once cannot be asked for again: an answer that comes late is still the answer. All others only look, and look
 # again: since then something may have been posted or closed.
 _ONCE = {"notification_next", "agent_take_ended", "region_close", "grant_revoke"}
+# Answers of them that say no more than that the time was over, beside "no notification".
+_OVER = (errors.WaitTimeout, errors.Busy, errors.GrantError)
 # Of them, those whose answer nobody else has.
 _TAKES = {"notification_next", "agent_take_ended"}
 _NAMES = {number: name for name, number in _remote.NUMBERS.items()}
@@ -629,7 +628,7 @@ def _given_up(connection: socket.socket) -> tuple[Optional[bytes], list[int]]:
 
 
 def _says_nothing(name: str, result: int) -> bool:
-    return result == 0 and name in _NOTHING or errors._BY_CODE.get(result) in _OVER
+    return (result == 0 and name == "notification_next") or errors._BY_CODE.get(result) in _OVER
 
 
 def _packed(spec: str, arguments: tuple) -> bytes:

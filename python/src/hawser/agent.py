@@ -63,6 +63,19 @@ class Notification:
     transfer: int
 
 
+def _taken(info: _abi.NotificationInfo) -> Notification:
+    """The notification that a call was given; if an exception of a signal's handler comes before, it is the next call's."""
+    notification = Notification(
+        info.peer.decode(),
+        c.string_at(c.addressof(info) + _abi.NotificationInfo.payload.offset, info.payload_bytes),
+        info.request_id.decode() if info.request_id_bytes else None,
+        info.peer_epoch,
+        info.transfer,
+    )
+    info.peer = b""
+    return notification
+
+
 @dataclass(frozen=True)
 class TransferInfo:
     """How a transfer stands.
@@ -197,19 +210,6 @@ class Region:
 
     def __repr__(self) -> str:
         return f"<region {self.name or self.id}: {self.nbytes} bytes at 0x{self.address:x} on {self.device}>"
-
-
-def _taken(info: _abi.NotificationInfo) -> Notification:
-    """The notification that a call was given; if an exception of a signal's handler comes before, it is the next call's."""
-    notification = Notification(
-        info.peer.decode(),
-        c.string_at(c.addressof(info) + _abi.NotificationInfo.payload.offset, info.payload_bytes),
-        info.request_id.decode() if info.request_id_bytes else None,
-        info.peer_epoch,
-        info.transfer,
-    )
-    info.peer = b""
-    return notification
 
 
 def _adjacent(

@@ -52,7 +52,7 @@ class WaitTimeout(HawserError, TimeoutError):
 
 class NotAnswering(WaitTimeout):
     """The sidecar is there, but does not answer: it is stopped, or its machine is overloaded. What it has goes on with it, and
-    what this call asked to be made is not made. Ask again."""
+    what this call asked to be made is not made, unless that was done just before it stopped. Ask again."""
 
 
 class GrantError(HawserError):
