@@ -23,6 +23,9 @@ usage() {
 run.sh [--port N] [--mode pull|push]   prefill, decode and proxy processes, and a metadata service; then use curl
 run.sh --check [--short] [--only TEXT] the check: what two engines compute is, bit for bit, what one computes
 run.sh --java [OPTIONS]                the demonstration in Java, of the bytes alone (--java --help tells its options)
+
+Of the first two: --backend auto|numpy|transformers, --device cuda:N|cpu   what computes; unless told, transformers
+                                       on a GPU where PyTorch finds one, else numpy
 TEXT
 }
 
@@ -132,11 +135,12 @@ start() { # NAME COMMAND...
 }
 
 serve() {
-  local port=8000 mode=pull side
+  local port=8000 mode=pull computing=() backend side
   while [ $# -gt 0 ]; do
     case $1 in
       --port) port=${2:?--port needs a number} ;;
       --mode) mode=${2:?--mode needs pull or push} ;;
+      --backend | --device) computing+=("$1" "${2:?$1 needs a name}") ;;
       *) usage >&2; exit 2 ;;
     esac
     shift 2
@@ -144,12 +148,14 @@ serve() {
   logs=$(mktemp -d)
   trap stop EXIT
   trap 'exit 0' INT TERM
+  backend=$("$python" -m hawser_disagg.backend "${computing[@]}") || exit
+  printf '%-9s %s\n' model "a small Llama with random weights, computed by $backend"
   start metadata java dev.hawser.example.disagg.MetadataMain
   metadata=$url
   side=$("$python" -c 'from hawser_disagg.processes import free_port; print(free_port(), free_port())')
-  start prefill engine --engine-id prefill --port 0 --side-channel-port "${side% *}" --metadata "$metadata" --seed 1
+  start prefill engine --engine-id prefill --port 0 --side-channel-port "${side% *}" "${computing[@]}" --metadata "$metadata" --seed 1
   prefill=$url
-  start decode engine --engine-id decode --port 0 --side-channel-port "${side#* }" --metadata "$metadata" --seed 2 --block-tokens 32
+  start decode engine --engine-id decode --port 0 --side-channel-port "${side#* }" "${computing[@]}" --metadata "$metadata" --seed 2 --block-tokens 32
   decode=$url
   start proxy java dev.hawser.example.disagg.proxy.ProxyMain --port "$port" --mode "$mode" --prefill "$prefill" --decode "$decode"
   printf '\ncurl -s %s/v1/completions -H "Content-Type: application/json" -d '\''{"prompt": "A hawser is a thick rope", "max_tokens": 16}'\''\n\n' "$url"

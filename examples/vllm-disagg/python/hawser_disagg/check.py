@@ -24,7 +24,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import base64  # noqa: E402
 
-from .model import Llama, LlamaShape  # noqa: E402
+from .backend import Backend, BackendError, Model, add_arguments, choose  # noqa: E402
+from .model import LlamaShape  # noqa: E402
 from .pool import EnginePool, RequestStore  # noqa: E402
 from .processes import EngineProcess, ProcessError, call, free_port, until  # noqa: E402
 
@@ -70,16 +71,24 @@ class Reference:
     """The same model in this process, by the same steps: a prompt at once (or in chunks), its last token again, then one
     by one."""
 
-    def __init__(self) -> None:
-        self._models: dict[int, Llama] = {}
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self._models: dict[tuple[int, str], Model] = {}
         self._known: dict[Any, tuple[bytes, list[int]]] = {}
+
+    def model(self, kind: Kind) -> Any:
+        """The model that engines of this kind have."""
+        key = (kind.model, kind.dtype)
+        if key not in self._models:
+            self._models[key] = self.backend.model(LlamaShape(seed=kind.model), kind.dtype)
+        return self._models[key]
 
     def run(self, prompt: Sequence[int], kind: Kind, tokens: int = TOKENS) -> tuple[bytes, list[int]]:
         """The logits of the first step behind the prefill, and the tokens."""
         key = (tuple(prompt), kind.dtype, kind.chunk, kind.model, tokens)
         if key not in self._known:
-            model = self._models.setdefault(kind.model, Llama(LlamaShape(seed=kind.model)))
-            pool = EnginePool(model.shape, "NHD", 4096 // 16, 16, 1, 1, kind.dtype)
+            model = self.model(kind)
+            pool = EnginePool(model.shape, "NHD", 4096 // 16, 16, 1, 1, self.backend.arrays(kind.dtype))
             store = RequestStore(pool, list(range(1, 256)))
             chunk = kind.chunk or len(prompt)
             for first in range(0, len(prompt), chunk):
@@ -102,13 +111,14 @@ def prompt_of(length: int, seed: int) -> list[int]:
 class Check:
     """Cases, and the engines that they share."""
 
-    def __init__(self, log: str, metadata: Optional[str]) -> None:
+    def __init__(self, log: str, metadata: Optional[str], backend: Backend) -> None:
         self._log = log
         self._metadata = metadata
+        self._backend = backend
         self._engines: dict[Kind, EngineProcess] = {}
         self._number = 0
         self._requests = itertools.count(1)
-        self.reference = Reference()
+        self.reference = Reference(backend)
 
     def engine(self, kind: Kind) -> EngineProcess:
         """An engine of this kind, started if there is none."""
@@ -116,10 +126,16 @@ class Check:
             self._engines[kind] = self.start(kind)
         return self._engines[kind]
 
+    def begin(self, *kinds: Kind) -> None:
+        """Starts those that there are not yet, side by side."""
+        for kind in kinds:
+            self.engine(kind)
+
     def start(self, kind: Kind, name: Optional[str] = None, port: Optional[int] = None) -> EngineProcess:
         """Another engine of this kind."""
         self._number += 1
-        options = kind.options() + (["--metadata", self._metadata] if self._metadata else [])
+        options = kind.options() + ["--backend", self._backend.name, "--device", self._backend.device]
+        options += ["--metadata", self._metadata] if self._metadata else []
         return EngineProcess(name or f"{kind.role.lower()}{self._number}", *options, log=self._log, side_channel_port=port)
 
     def replace(self, kind: Kind, engine: EngineProcess) -> None:
@@ -237,6 +253,7 @@ def pulls(p: Kind, d: Kind, lengths: Sequence[int] = (53, 64)) -> Callable[[Chec
     """A case of pulls."""
 
     def run(check: Check) -> str:
+        check.begin(p, d)
         for i, length in enumerate(lengths):
             check.pull(p, d, prompt_of(length, i + 1))
         check.clean(p, d)
@@ -249,6 +266,7 @@ def pushes(p: Kind, d: Kind, lengths: Sequence[int] = (53, 64)) -> Callable[[Che
     """A case of pushes, in which now the one engine and now the other hears first."""
 
     def run(check: Check) -> str:
+        check.begin(p, d)
         for i, length in enumerate(lengths):
             check.push(p, d, prompt_of(length, i + 1), decode_first=i % 2 == 0)
         check.clean(p, d)
@@ -266,6 +284,30 @@ def baseline(check: Check) -> str:
     if tokens == others:
         raise Mismatch("another first token of the prompt changes nothing")
     return f"{len(set(tokens))} different tokens of 32"
+
+
+def by_transformers_alone(check: Check) -> str:
+    """The reference itself: its tokens are those that transformers computes with the cache that it brings."""
+    prompts = [prompt_of(length, 70 + length) for length in (17, 53)]
+    for prompt in prompts:
+        alone = check.reference.model(P).generate(prompt, TOKENS)
+        ours = check.reference.run(prompt, P)[1]
+        if ours != alone:
+            raise Mismatch(f"the tokens of a paged cache are {ours}, of transformers alone {alone}")
+    return f"{len(prompts)} prompts"
+
+
+def late_device(check: Check) -> str:
+    """The GPU is behind when a layer is told to be computed: nothing is sent before it is there."""
+    check.begin(P, D)
+    check.engine(P).plant("late")
+    try:
+        for i, length in enumerate((53, 64)):
+            check.push(P, D, prompt_of(length, 80 + i))
+    finally:
+        check.engine(P).plant(None)
+    check.clean(P, D)
+    return "2 prompts"
 
 
 def prefix_hit(check: Check) -> str:
@@ -291,8 +333,7 @@ def _moved(engine: EngineProcess) -> float:
 
 def concurrent(check: Check) -> str:
     """Many requests at once, pulled and pushed."""
-    for kind in (P, D):
-        check.engine(kind)
+    check.begin(P, D)
     with ThreadPoolExecutor(8) as threads:
         jobs = [threads.submit(check.pull if i % 2 else check.push, P, D, prompt_of(40 + 3 * i, 20 + i)) for i in range(8)]
         for job in jobs:
@@ -493,15 +534,16 @@ def killed(check: Check) -> str:
     return f"an error after {took:.1f} s; its successor serves"
 
 
-def control(p_fault: Optional[str], d_fault: Optional[str]) -> Callable[[Check], str]:
+def control(p_fault: Optional[str], d_fault: Optional[str], push: bool = False) -> Callable[[Check], str]:
     """A negative control: with these faults the comparison must fail."""
 
     def run(check: Check) -> str:
         p, d = replace(P, number=9), replace(D, number=9)
+        check.begin(p, d)
         check.engine(p).plant(p_fault)
         check.engine(d).plant(d_fault)
         try:
-            check.pull(p, d, prompt_of(60, 60))
+            (check.push if push else check.pull)(p, d, prompt_of(60, 60))
         except Mismatch as e:
             return f"noticed: {e}"
         finally:
@@ -522,10 +564,20 @@ class Case:
     name: str
     run: Callable[[Check], str]
     short: bool = False
+    needs: str = ""
+
+    def lacks(self, backend: Backend) -> str:
+        """What it needs and is not there."""
+        if self.needs == "a GPU" and not backend.on_gpu:
+            return self.needs
+        if self.needs == "transformers" and backend.name != "transformers":
+            return self.needs
+        return ""
 
 
 CASES = (
     Case("one process", baseline, True),
+    Case("one process, by transformers alone", by_transformers_alone, True, "transformers"),
     Case("pull, partial and full blocks", pulls(P, D, LENGTHS), True),
     Case("push by layers", pushes(P, D, LENGTHS), True),
     Case("streaming", streaming, True),
@@ -547,6 +599,8 @@ CASES = (
     Case("push, tensor parallel 2 to 1, blocks of 16 to 64", pushes(replace(P, tp=2), replace(D, block_tokens=64))),
     Case("push, pipeline 2 to 1", pushes(replace(P, pp=2), D)),
     Case("push, prompt in chunks of 24", pushes(replace(P, chunk=24), D, (53, 96))),
+    Case("push, the device is late", late_device, True, "a GPU"),
+    Case("pull over shm", pulls(replace(P, transports="shm"), replace(D, transports="shm")), False, "a GPU"),
     Case("pull over tcp", pulls(replace(P, transports="tcp"), replace(D, transports="tcp"))),
     Case("push over tcp", pushes(replace(P, transports="tcp"), replace(D, transports="tcp"))),
     Case("freed blocks are reused at once", freed_blocks_are_reused, True),
@@ -565,6 +619,7 @@ CASES = (
     Case("control: a byte flipped", control(None, "flip-byte"), True),
     Case("control: stale grant ignored", control("stale", "ignore-grant"), True),
     Case("control: no wait for the data", control(None, "no-wait"), True),
+    Case("control: no wait for the device", control("no-stream-wait", None, push=True), True, "a GPU"),
 )
 
 
@@ -575,14 +630,24 @@ def main() -> int:
     parser.add_argument("--only", help="cases whose name has this in it")
     parser.add_argument("--log", help="where the engines' logs go; default: a file that is kept if a case fails")
     parser.add_argument("--metadata", help="URL of Hawser's metadata service, for the agents")
+    add_arguments(parser)
     options = parser.parse_args()
+    try:
+        backend = choose(options.backend, options.device)
+    except BackendError as e:
+        parser.error(str(e))
     log = options.log or os.path.join(tempfile.mkdtemp(prefix="hawser-check-"), "engines.log")
     chosen = [c for c in CASES if (c.short or not options.short) and (not options.only or options.only in c.name)]
-    check = Check(log, options.metadata)
-    failed = 0
+    print(f"      computed by {backend}", flush=True)
+    check = Check(log, options.metadata, backend)
+    failed = skipped = 0
     begun = time.monotonic()
     try:
         for case in chosen:
+            if case.lacks(backend):
+                skipped += 1
+                print(f"skip  {case.name}: needs {case.lacks(backend)}", flush=True)
+                continue
             try:
                 print(f"ok    {case.name}: {case.run(check)}", flush=True)
             except (Mismatch, ProcessError) as e:
@@ -591,8 +656,9 @@ def main() -> int:
     finally:
         check.close()
     verdict = "all as it should be" if not failed else f"{failed} wrong; the engines' log is {log}"
-    print(f"{'FAIL' if failed else 'ok  '}  {len(chosen)} cases in {time.monotonic() - begun:.0f} s: {verdict}", flush=True)
-    return 1 if failed or not chosen else 0
+    ran = len(chosen) - skipped
+    print(f"{'FAIL' if failed else 'ok  '}  {ran} cases in {time.monotonic() - begun:.0f} s: {verdict}", flush=True)
+    return 1 if failed or not ran else 0
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from hawser_vllm.base import KVConnectorRole
 from hawser_vllm.caches import Ranks
 from hawser_vllm.connector import HawserConnector
 
+from .backend import Backend
 from .blocks import BlockIds, OutOfBlocks
-from .model import Llama, LlamaShape
+from .model import LlamaShape
 from .pool import EnginePool, RequestStore, layer_name
 
 logger = logging.getLogger("hawser.disagg")
@@ -77,6 +78,7 @@ class EngineConfig:
 
     engine_id: str
     model: LlamaShape = LlamaShape()
+    backend: Backend = Backend()
     layout: str = "HND"
     dtype: str = "float32"
     blocks: int = 256
@@ -89,6 +91,10 @@ class EngineConfig:
     reuse_prefixes: bool = True
     digest_unit: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def _nobody(layer: int) -> None:
+    pass
 
 
 class _Blocks:
@@ -107,9 +113,15 @@ class Engine:
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self.model = Llama(config.model)
+        self.model = config.backend.model(config.model, config.dtype)
         self.pool = EnginePool(
-            config.model, config.layout, config.blocks, config.block_tokens, config.tp, config.pp, config.dtype
+            config.model,
+            config.layout,
+            config.blocks,
+            config.block_tokens,
+            config.tp,
+            config.pp,
+            config.backend.arrays(config.dtype),
         )
         self.ids = BlockIds(config.blocks, config.block_tokens, config.seed, config.reuse_prefixes)
         vllm = _vllm_config(config)
@@ -297,25 +309,22 @@ class Engine:
         return scheduled
 
     def _forward(self, batch: list[tuple[Request, int]]) -> None:
-        """Computes all requests of a step together, layer by layer: a layer's hook is called when all have it."""
-        steps = []
-        for request, count in batch:
+        """Computes the requests of a step, one after another: a layer's hook is called when the last of them has it."""
+        logits = []
+        for i, (request, count) in enumerate(batch):
             known = request.prompt_token_ids + request.tokens
             first = request.computed
+            on_layer = self._layer_computed if i == len(batch) - 1 else _nobody
             store = RequestStore(self.pool, request.table)
-            steps.append(self.model.steps(known[first : first + count], first, store))
-        for layer in range(self.config.model.layers if batch else 0):
-            for step in steps:
-                next(step)
-            name = layer_name(layer)
-            for (stage, _), worker in self.workers:
-                if name in self.pool.workers[stage][0].caches:
-                    worker.save_kv_layer(name, None, None)
-        for (request, count), step in zip(batch, steps):
-            try:
-                next(step)
-            except StopIteration as end:
-                self._computed(request, count, end.value)
+            logits.append(self.model.forward(known[first : first + count], first, store, on_layer))
+        for (request, count), of_last in zip(batch, logits):
+            self._computed(request, count, of_last)
+
+    def _layer_computed(self, layer: int) -> None:
+        name = layer_name(layer)
+        for (stage, _), worker in self.workers:
+            if name in self.pool.workers[stage][0].caches:
+                worker.save_kv_layer(name, None, None)
 
     def _computed(self, request: Request, count: int, logits: np.ndarray) -> None:
         known = request.prompt_token_ids + request.tokens
@@ -352,9 +361,8 @@ class Engine:
             request.recomputed = True  # from the first block that is invalid: the front was here
         else:
             if self.fault == "flip-byte":
-                part = self.pool.of_layer(1)[0].vectors(1)[0]
-                view = part[request.table[0], 3, 0].view(np.uint8)
-                view[1] ^= 0x10
+                bits = self.pool.arrays.bits(self.pool.of_layer(1)[0].vectors(1)[0])
+                bits[request.table[0], 3, 0, 0] ^= 0x1000
             # The last token is computed again, for its logits.
             request.computed = len(request.prompt_token_ids) - 1
             if self.config.digest_unit:

@@ -9,9 +9,22 @@ from typing import Any, Optional
 
 import numpy as np
 
+from hawser_vllm.connector import stream_event
+
 from .engine import Engine
 
-FAULTS = ("drop-block", "swap-blocks", "flip-byte", "no-wait", "stale", "ignore-grant", "overwrite-freed", "deaf")
+FAULTS = (
+    "drop-block",
+    "swap-blocks",
+    "flip-byte",
+    "no-wait",
+    "stale",
+    "ignore-grant",
+    "overwrite-freed",
+    "deaf",
+    "late",
+    "no-stream-wait",
+)
 
 
 def plant(engine: Engine, fault: Optional[str]) -> None:
@@ -23,12 +36,18 @@ def plant(engine: Engine, fault: Optional[str]) -> None:
     if fault is not None and fault not in FAULTS:
         raise ValueError(f"fault: {fault!r} is none of {', '.join(FAULTS)}")
     engine.fault = fault if fault in ("flip-byte", "no-wait") else None
+    engine.pool.late = fault in ("late", "no-stream-wait")
     engine.on_freed = engine.pool.poison if fault == "overwrite-freed" else None
     for _, connector in engine.workers:
+        connector.worker.stream_event = _no_event if fault == "no-stream-wait" else stream_event
         kv = connector.worker.kv
         kv.receiver.tamper = {"drop-block": _drop, "swap-blocks": _swap}.get(fault or "")
         kv.receiver.ignore_grant = fault == "ignore-grant"
         kv.lender.trap = _reuse(engine) if fault == "stale" else _silent if fault == "deaf" else None
+
+
+def _no_event() -> None:
+    return None
 
 
 def _drop(table: Any, ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

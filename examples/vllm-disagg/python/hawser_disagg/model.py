@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generator, Protocol, Sequence
+from typing import Any, Callable, Protocol, Sequence
 
 import numpy as np
 
@@ -23,16 +23,19 @@ class LlamaShape:
     kv_heads: int = 4
     head_dim: int = 16
     theta: float = 10_000.0
+    width: float = 0.15
+    """Of the random weights: wide enough that the next token depends on all of the context, or a wrong cache would not be
+    noticed."""
     seed: int = 7
 
 
 class KvStore(Protocol):
     """Where keys and values are: a request's, by layer and position."""
 
-    def write(self, layer: int, start: int, keys: np.ndarray, values: np.ndarray) -> None:
+    def write(self, layer: int, start: int, keys: Any, values: Any) -> None:
         """Keeps keys and values ``[tokens, heads, dim]`` from a position on."""
 
-    def gather(self, layer: int, tokens: int) -> tuple[np.ndarray, np.ndarray]:
+    def gather(self, layer: int, tokens: int) -> tuple[Any, Any]:
         """Those of the first tokens, as ``[tokens, heads, dim]``."""
 
 
@@ -42,11 +45,9 @@ class Llama:
     def __init__(self, shape: LlamaShape) -> None:
         self.shape = shape
         rng = np.random.default_rng(shape.seed)
-        # Wide enough that the next token depends on all of the context: else a wrong cache would not be noticed.
-        width = 0.15
 
         def matrix(*extents: int) -> np.ndarray:
-            return (rng.standard_normal(extents) * width).astype(np.float32)
+            return (rng.standard_normal(extents) * shape.width).astype(np.float32)
 
         s = shape
         self._embed = matrix(s.vocab, s.hidden)
@@ -66,23 +67,19 @@ class Llama:
         half = s.head_dim // 2
         self._frequencies = (1.0 / s.theta ** (np.arange(half, dtype=np.float64) / half)).astype(np.float64)
 
-    def forward(self, tokens: Sequence[int], start: int, store: KvStore) -> np.ndarray:
-        """The logits behind the last of some tokens; see :meth:`steps`."""
-        steps = self.steps(tokens, start, store)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return end.value
-
-    def steps(self, tokens: Sequence[int], start: int, store: KvStore) -> Generator[int, None, np.ndarray]:
-        """Computes layer by layer: yields each layer when its keys and values are in the store; returns the logits behind
-        the last token.
+    def forward(
+        self, tokens: Sequence[int], start: int, store: KvStore, on_layer: Callable[[int], None] = lambda layer: None
+    ) -> np.ndarray:
+        """Computes layer by layer.
 
         Args:
             tokens: to be computed.
             start: how many there are before them, whose keys and values the store has.
             store: gets theirs.
+            on_layer: is told each layer when its keys and values are in the store.
+
+        Returns:
+            The logits behind the last token, float32.
         """
         s = self.shape
         count = len(tokens)
@@ -97,7 +94,7 @@ class Llama:
             k = _rotate((h @ w["k"]).reshape(count, s.kv_heads, s.head_dim), cos, sin)
             v = (h @ w["v"]).reshape(count, s.kv_heads, s.head_dim)
             store.write(i, start, k, v)
-            yield i
+            on_layer(i)
             keys, values = store.gather(i, start + count)
             x = x + _attention(q, keys, values, mask) @ w["o"]
             h = _norm(x)

@@ -74,11 +74,11 @@ class EngineProcess:
         """Where it serves.
 
         Raises:
-            ProcessError: if it does not within 60 s.
+            ProcessError: if it does not within two minutes, which loading PyTorch may take.
         """
         if self._url is None:
             assert self._process.stdout is not None
-            ready, _, _ = select.select([self._process.stdout], [], [], 60)
+            ready, _, _ = select.select([self._process.stdout], [], [], 120)
             line = self._process.stdout.readline().decode() if ready else ""
             if not line.startswith("ready "):
                 raise ProcessError(f"engine {self.name} did not start: {line!r}, exit code {self._process.poll()}")

@@ -27,6 +27,8 @@ from hawser_vllm.errors import ParametersError  # noqa: E402
 from hawser_vllm.params import Remote, transfer_id  # noqa: E402
 from hawser_vllm.stats import COUNTERS, LISTS  # noqa: E402
 
+from .arrays import DTYPES  # noqa: E402
+from .backend import BackendError, add_arguments, choose  # noqa: E402
 from .engine import Engine, EngineConfig, Outcome, Request  # noqa: E402
 from .model import LlamaShape  # noqa: E402
 from .pool import LAYOUTS  # noqa: E402
@@ -345,8 +347,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--side-channel-port", type=int, required=True, help="where other engines ask for the handshake")
     parser.add_argument("--metadata", help="URL of Hawser's metadata service")
     parser.add_argument("--transports", help="those to use, such as shm or tcp; default: all that work")
+    add_arguments(parser)
     parser.add_argument("--layout", choices=LAYOUTS, default="HND")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--blocks", type=int, default=256)
     parser.add_argument("--block-tokens", type=int, default=16)
     parser.add_argument("--tp", type=int, default=1)
@@ -367,13 +370,18 @@ def arguments() -> argparse.ArgumentParser:
 def main() -> int:
     """Runs a server until SIGTERM or SIGINT."""
     options = arguments().parse_args()
+    try:
+        backend = choose(options.backend, options.device)
+    except BackendError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format=f"%(asctime)s {options.engine_id} %(levelname)s %(message)s")
     extra: dict[str, Any] = {
         "side_channel_port": options.side_channel_port,
         "lease_seconds": options.lease,
         "load_timeout_seconds": options.load_timeout,
         "agent_name": options.engine_id,
-        "compatibility": {"weights": options.model_seed},
+        "compatibility": {"weights": options.model_seed, "computed by": backend.name},
     }
     if options.metadata:
         extra["metadata"] = options.metadata
@@ -383,6 +391,7 @@ def main() -> int:
         EngineConfig(
             engine_id=options.engine_id,
             model=LlamaShape(seed=options.model_seed),
+            backend=backend,
             layout=options.layout,
             dtype=options.dtype,
             blocks=options.blocks,

@@ -242,7 +242,7 @@ class _WorkerHalf:
             our_address=self._address,
             own_workers=lambda: self._engine().workers,
         )
-        self.stream_event = _stream_event
+        self.stream_event = stream_event
 
     def told(self) -> HawserHandshakeMetadata:
         """This worker."""
@@ -339,7 +339,7 @@ class _WorkerHalf:
         return invalid
 
 
-def _stream_event() -> Any:
+def stream_event() -> Any:
     """What waits for all that this thread has enqueued on its GPU; None without one."""
     import sys
 

@@ -1,0 +1,132 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""What computes: transformers on a GPU, or numpy. ``python -m hawser_disagg.backend`` says which it would be here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from typing import Callable, Optional, Protocol, Sequence
+
+import numpy as np
+
+from .arrays import Arrays, NumpyArrays
+from .model import KvStore, Llama, LlamaShape
+
+NAMES = ("auto", "numpy", "transformers")
+
+
+class BackendError(Exception):
+    """What was asked for cannot be had here; says why, and what to do."""
+
+
+class Model(Protocol):
+    """A Llama; see :class:`~hawser_disagg.model.Llama`."""
+
+    shape: LlamaShape
+
+    def forward(
+        self, tokens: Sequence[int], start: int, store: KvStore, on_layer: Callable[[int], None] = ...
+    ) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What computes, and where."""
+
+    name: str = "numpy"
+    device: str = "cpu"
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether keys and values are in a GPU's memory."""
+        return self.device.startswith("cuda")
+
+    def arrays(self, dtype: str) -> Arrays:
+        """Arrays of this type, ``float32`` or ``bfloat16``, where the model computes."""
+        if self.name == "numpy":
+            return NumpyArrays(dtype)
+        from .torch_arrays import TorchArrays
+
+        return TorchArrays(dtype, self.device)
+
+    def model(self, shape: LlamaShape, dtype: str) -> Model:
+        """The model. numpy computes in float32 whatever its cache keeps."""
+        if self.name == "numpy":
+            return Llama(shape)
+        from .transformers_model import TransformersLlama
+
+        return TransformersLlama(shape, dtype, self.device)
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.device}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options by which one is chosen."""
+    parser.add_argument("--backend", choices=NAMES, default="auto", help="what computes; auto: transformers if there is a GPU")
+    parser.add_argument("--device", help="of PyTorch's, such as cuda:1 or cpu; default: cuda:0")
+
+
+def choose(name: str, device: Optional[str]) -> Backend:
+    """The backend of this name. ``auto`` is transformers where PyTorch has a GPU, else numpy.
+
+    Raises:
+        BackendError: if it cannot be had.
+    """
+    if name == "numpy" or (name == "auto" and not device and _missing()):
+        if device not in (None, "cpu"):
+            raise BackendError(f"--device {device}: numpy computes on the CPU only; take --backend transformers")
+        return Backend()
+    missing = [module for module in ("torch", "transformers") if importlib.util.find_spec(module) is None]
+    if missing:
+        raise BackendError(f"--backend transformers needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+    # Both before PyTorch is loaded: cuBLAS gives equal bits only with a workspace of its own.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import torch
+
+    if device is None:
+        device = "cuda:0"
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as e:
+        raise BackendError(f"--device {device}: {e}") from None
+    if kind not in ("cpu", "cuda"):
+        raise BackendError(f"--device {device}: give cpu or cuda:N")
+    if kind == "cuda":
+        count = torch.cuda.device_count()
+        if (torch.device(device).index or 0) >= count:
+            raise BackendError(f"--device {device}: PyTorch {torch.__version__} finds {count} GPUs; give cpu, or take numpy")
+    torch.set_num_threads(1)  # equal bits in every process, and no more threads than it takes
+    return Backend("transformers", device)
+
+
+def _missing() -> bool:
+    """Whether anything is missing that transformers on a GPU takes. PyTorch is loaded only where it is."""
+    if any(importlib.util.find_spec(module) is None for module in ("torch", "transformers")):
+        return True
+    import torch
+
+    return not torch.cuda.is_available()
+
+
+def main() -> int:
+    """Says what computes here."""
+    parser = argparse.ArgumentParser(prog="hawser_disagg.backend", description=__doc__)
+    add_arguments(parser)
+    options = parser.parse_args()
+    try:
+        print(choose(options.backend, options.device))
+    except BackendError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
