@@ -202,21 +202,15 @@ class Check:
 
     def compare(self, p: Kind, d: Kind, prompt: Sequence[int], request_id: str, reply: Any, tokens: int) -> None:
         """Compares with the run in one process, and both engines with each other."""
-        if reply.status != 200:
-            raise Mismatch(f"the decode engine answered {reply.status}: {reply.body.get('error', reply.body)}")
         if reply.body.get("kv_recomputed"):
             raise Mismatch("the decode engine computed the prompt again")
-        logits, expected = self.reference.run(prompt, p, tokens)
         theirs, ours = self.engine(p).look(request_id), self.engine(d).look(request_id)
-        if not theirs["digests"] or len(theirs["digests"]) != len(ours["digests"] or ()):
-            raise Mismatch("an engine has no checksums of the request")
-        wrong = [i for i, (a, b) in enumerate(zip(theirs["digests"], ours["digests"])) if a != b]
-        if wrong:
-            units = -(-len(prompt) // UNIT)
-            raise Mismatch(
-                f"{len(wrong)} of {len(theirs['digests'])} checksums differ, first: layer {wrong[0] // units}, tokens from"
-                f" {wrong[0] % units * UNIT} on"
-            )
+        checksums = _differences(theirs.get("digests"), ours.get("digests"), -(-len(prompt) // UNIT))
+        if reply.status != 200:
+            raise Mismatch(f"the decode engine answered {reply.status}: {reply.body.get('error', reply.body)}; {checksums}")
+        if checksums:
+            raise Mismatch(checksums)
+        logits, expected = self.reference.run(prompt, p, tokens)
         if base64.b64decode(ours["logits"]) != logits:
             raise Mismatch("the logits of the first step are not those of one process")
         got = reply.body["choices"][0]["token_ids"]
@@ -239,6 +233,19 @@ class Check:
         message = str(reply.body.get("error", {}).get("message"))
         if not any(word in message for word in words):
             raise Mismatch(f"the error does not say {words}: {message}")
+
+
+def _differences(theirs: Optional[list[str]], ours: Optional[list[str]], units: int) -> str:
+    """Where the checksums of two engines differ; empty if nowhere."""
+    if not theirs or len(theirs) != len(ours or ()):
+        return "an engine has no checksums of the request"
+    wrong = [i for i, (a, b) in enumerate(zip(theirs, ours or ())) if a != b]
+    if not wrong:
+        return ""
+    return (
+        f"{len(wrong)} of {len(theirs)} checksums differ, first: layer {wrong[0] // units}, tokens from"
+        f" {wrong[0] % units * UNIT} on"
+    )
 
 
 def _idle(state: dict[str, Any]) -> bool:

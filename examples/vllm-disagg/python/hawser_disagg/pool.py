@@ -159,9 +159,9 @@ class RequestStore:
     def write(self, layer: int, start: int, keys: Any, values: Any) -> None:
         """Keeps them."""
         pool = self._pool
-        if pool.late:
-            pool.arrays.be_late()
         blocks, offsets = pool.places(self.table, start, start + len(keys))
+        if pool.late:
+            pool.arrays.be_late()  # not before: handing over the places waits for the device
         for worker in pool.of_layer(layer):
             heads = slice(worker.shape.first_head, worker.shape.first_head + worker.shape.heads)
             for part, given in zip(worker.vectors(layer), (keys, values)):
