@@ -280,9 +280,11 @@ class _WorkerHalf:
                 self.kv.pusher.finish(transfer)
             else:
                 self.kv.lender.hold(transfer)
+        # With asynchronous scheduling a step may still be under way that writes to blocks which are free by now.
+        idle = self.stream_event() if step.receive else None
         for item in step.receive:
             self.kv.receiver.receive(
-                item.request_id, item.transfer_id, item.source, item.blocks, item.push, self._config.load_timeout
+                item.request_id, item.transfer_id, item.source, item.blocks, item.push, self._config.load_timeout, idle
             )
         for transfer in step.abort:
             self.kv.receiver.abort(transfer)

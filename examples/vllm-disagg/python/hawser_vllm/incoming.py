@@ -101,14 +101,22 @@ class Receiver:
         self.tamper: Optional[Callable[[Table, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]] = None
 
     def receive(
-        self, request_id: str, transfer_id: str, source: Address, blocks: BlockMap, push: bool, timeout: float
+        self,
+        request_id: str,
+        transfer_id: str,
+        source: Address,
+        blocks: BlockMap,
+        push: bool,
+        timeout: float,
+        idle: Optional[Callable[[], None]] = None,
     ) -> Reception:
-        """Starts one, in the background."""
+        """Starts one, in the background, when idle() has returned: the GPU may still have work for those who had the blocks
+        before."""
         now = self._clock()
         reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now)
         with self._lock:
             self._open[transfer_id] = reception
-        self._executor.submit(self._start, reception)
+        self._executor.submit(self._start, reception, idle)
         return reception
 
     def notify_only(self, transfer_id: str, source: Address) -> None:
@@ -140,8 +148,10 @@ class Receiver:
 
     # ------------------------------------------------------------------------------------------- the start
 
-    def _start(self, reception: Reception) -> None:
+    def _start(self, reception: Reception, idle: Optional[Callable[[], None]]) -> None:
         try:
+            if idle is not None:
+                idle()
             engine = self._peers.engine(reception.source)
             wanted = shares(self._peers.geometry, engine.description.workers)
             with self._lock:

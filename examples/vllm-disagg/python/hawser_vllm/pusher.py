@@ -35,6 +35,7 @@ class _Target:
     counter: int
     blocks: BlockMap
     sent: set[str] = field(default_factory=set)
+    posting: int = 0  # of these, those that are waited for: not posted yet, and not over
     under_way: list[tuple[Transfer, int]] = field(default_factory=list)
     aborting: bool = False
     done: bool = False
@@ -213,18 +214,30 @@ class Pusher:
             if push is None or work is None:
                 return
             target, layer = work
-            ready = push.layers[layer]
-            try:
-                if ready is not None:
-                    ready()
-                with self._lock:
-                    if target.aborting:
-                        continue
-                    self._post(transfer_id, target, layer)
-            except (KvTransferError, HawserError) as e:
-                logger.warning("request %s, layer %s to %s: %s", transfer_id, layer, target.peer.name, e)
-                self.fail(transfer_id, str(e))
+            failure = self._wait(push.layers[layer])
+            with self._lock:
+                target.posting -= 1
+                if target.aborting:
+                    continue
+                try:
+                    if failure is None:
+                        self._post(transfer_id, target, layer)
+                except (KvTransferError, HawserError) as e:
+                    failure = str(e)
+            if failure is not None:
+                logger.warning("request %s, layer %s to %s: %s", transfer_id, layer, target.peer.name, failure)
+                self.fail(transfer_id, failure)
                 return
+
+    @staticmethod
+    def _wait(ready: Optional[Callable[[], None]]) -> Optional[str]:
+        """Waits for a layer that a GPU computes; gives why it will not be."""
+        try:
+            if ready is not None:
+                ready()
+        except Exception as e:  # whatever the framework raises when its device fails
+            return f"the layer was not computed: {type(e).__name__}: {e}"
+        return None
 
     @staticmethod
     def _next_layer(push: _Push) -> Optional[tuple[_Target, str]]:
@@ -233,6 +246,7 @@ class Pusher:
                 if not target.aborting and target.table is not None and layer not in target.sent:
                     if layer in target.table.plan.layers():
                         target.sent.add(layer)
+                        target.posting += 1
                         return target, layer
         return None
 
@@ -292,7 +306,7 @@ class Pusher:
                 self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": str(failure)})
                 self._stop(target)
         target.under_way = left
-        if target.done or left:
+        if target.done or left or target.posting:
             return
         if target.aborting:
             self._peers.send(target.peer, "aborted", {"id": transfer_id})
