@@ -108,10 +108,12 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
   private @Nullable Region lastLocal;
   private @Nullable DeviceKeys lastKeys;
 
-  // Memory of devices that no NIC registers.
-  private final PathStaging staging;
-  private final @Nullable StagedRequests staged; // the initiator's
-  private final @Nullable StagedMoves moves; // the target's
+  // Memory of devices that no NIC registers. Most paths never meet any: what serves it is made when they do.
+  private final MemoryRegistry registry;
+  private final Staging deviceStaging;
+  private @Nullable PathStaging staging;
+  private @Nullable StagedRequests staged; // the initiator's
+  private @Nullable StagedMoves moves; // the target's
   private boolean letGoOfDevices;
 
   private long mostInFlight = FIRST_IN_FLIGHT;
@@ -193,13 +195,8 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
     this.remoteKeys = new RemoteKeys(remote.device());
     long longest = rail.attributes().maxMessageBytes();
     this.maxPiece = longest == 0 ? 1 << 30 : (int) Math.min(longest, 1 << 30);
-    RegisteredRings rings = new RegisteredRings(rail.device(), !initiator);
-    this.staging = new PathStaging(staging, rings);
-    this.staged =
-        initiator
-            ? new StagedRequests(queue, remoteKeys, this::keys, maxPiece, rings, this.staging, this)
-            : null;
-    this.moves = initiator ? null : new StagedMoves(registry, rings, this.staging, this);
+    this.registry = registry;
+    this.deviceStaging = staging;
     this.lastSuccess = System.nanoTime();
     this.listening = initiator;
     events.listen(pair, rail, this);
@@ -244,7 +241,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
 
   @Override
   public boolean postData(long workId, DataRequest request) {
-    if (staged == null) {
+    if (!initiator) {
       throw new IllegalStateException(describe() + ": only the initiator's end posts requests");
     }
     if (segmentBudget() == 0) {
@@ -256,7 +253,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
       WorkStatus usable = select(cursor.localRegion(), cursor.remoteRegion(), read);
       if (usable != WorkStatus.SUCCESS) {
         queue.discardDraft();
-        return staged.post(workId, request); // or is refused there
+        return staged().post(workId, request); // or is refused there
       }
       if (!draft(read, cursor.localAddress(), cursor.remoteAddress(), cursor.length())) {
         queue.discardDraft();
@@ -351,10 +348,10 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
 
   @Override
   public boolean postFlush(long workId, long transfer, boolean abort) {
-    if (staged == null) {
+    if (!initiator) {
       throw new IllegalStateException(describe() + ": only the initiator's end posts flushes");
     }
-    if (state != State.OPEN || !queue.hasRoom() || !staged.letsFlush()) {
+    if (state != State.OPEN || !queue.hasRoom() || (staged != null && !staged.letsFlush())) {
       return false;
     }
     queue.postImmediate(workId, (int) transfer << 1 | (abort ? 1 : 0));
@@ -437,6 +434,32 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
     return work;
   }
 
+  private StagedRequests staged() {
+    StagedRequests known = staged;
+    if (known == null) {
+      RegisteredRings rings = new RegisteredRings(rail.device(), false);
+      known = new StagedRequests(queue, remoteKeys, this::keys, maxPiece, rings, staging(rings), this);
+      staged = known;
+    }
+    return known;
+  }
+
+  private StagedMoves moves() {
+    StagedMoves known = moves;
+    if (known == null) {
+      RegisteredRings rings = new RegisteredRings(rail.device(), true);
+      known = new StagedMoves(registry, rings, staging(rings), this);
+      moves = known;
+    }
+    return known;
+  }
+
+  private PathStaging staging(RegisteredRings rings) {
+    PathStaging made = new PathStaging(deviceStaging, rings);
+    staging = made;
+    return made;
+  }
+
   /** Lets what goes through slots go on. */
   private int moveStaged(ConnectionEvents to) {
     if (state != State.OPEN) {
@@ -462,7 +485,7 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
   }
 
   private void slotMessage(ByteBuffer message) {
-    String wrong = staged != null ? staged.received(message) : moves != null ? moves.received(message) : "";
+    String wrong = initiator ? staged().received(message) : moves().received(message);
     if (!wrong.isEmpty()) {
       fail(PathFault.Kind.PROTOCOL, "the peer sent " + wrong);
     }
@@ -828,9 +851,9 @@ final class VerbsConnection implements Connection, AsyncEvents.Listener, Line {
 
   private void giveBack(boolean idle) {
     pair.destroy();
-    if (idle) {
+    if (staging != null && idle) {
       staging.close();
-    } else {
+    } else if (staging != null) {
       staging.abandon();
     }
     while (armed && takeEvent()) {
