@@ -69,8 +69,9 @@ final class Ended {
 
   private static void signal(int fd) {
     long rc = write(fd, Long.BYTES);
-    // EAGAIN: the pipe is full, so that the loop has been told already.
-    if (rc < 0 && rc != -Errno.EAGAIN) {
+    // EAGAIN: the pipe is full, so that the loop has been told already. EPIPE: nobody reads it any more, as where a worker
+    // ended and left transfers under way; whoever does not listen misses nothing.
+    if (rc < 0 && rc != -Errno.EAGAIN && rc != -Errno.EPIPE) {
       LOG.log(Level.WARNING,
           "the end of a transfer cannot be signalled to file descriptor {0}: {1}; it is closed?",
           fd, Errno.describe((int) -rc));

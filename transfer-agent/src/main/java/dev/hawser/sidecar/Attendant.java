@@ -49,9 +49,9 @@ final class Attendant implements Runnable {
   private final Sessions sessions;
   private final Functions functions;
   private final Supplier<GpuMemory> gpus;
-  private final Unclaimed unclaimedOnes;
-  /** Ends what the present message had us make, if who asked for it is not there to be told. */
-  private @Nullable Runnable unclaimed;
+  private final Leftovers leftovers;
+  /** Undoes what the present message had us make, if who asked for it is not there to be told; null if it made nothing. */
+  private @Nullable Runnable undoing;
 
   /**
    * For a connection.
@@ -63,7 +63,7 @@ final class Attendant implements Runnable {
     this.sessions = sessions;
     this.functions = functions;
     this.gpus = gpus;
-    unclaimedOnes = new Unclaimed(functions);
+    leftovers = new Leftovers(functions);
   }
 
   @Override
@@ -130,14 +130,14 @@ final class Attendant implements Runnable {
       Connection.closeAll(message.descriptors());
       return false;
     }
-    unclaimed = null;
+    undoing = null;
     boolean told = false;
     try {
       told = answered(session, message);
     } finally {
-      Runnable made = unclaimed;
-      if (!told && made != null) {
-        made.run();
+      Runnable undo = undoing;
+      if (!told && undo != null) {
+        undo.run();
       }
     }
     return told;
@@ -220,9 +220,9 @@ final class Attendant implements Runnable {
         }
         default -> {}
       }
-      if (Unclaimed.isMadeBy(signature.function())) {
+      if (Leftovers.isMadeBy(signature.function())) {
         long made = arguments.made();
-        unclaimed = () -> end(session, signature.function(), made);
+        undoing = () -> end(session, signature.function(), made);
       }
       return answer;
     } catch (UnsharedBlocksException e) {
@@ -241,7 +241,7 @@ final class Attendant implements Runnable {
   }
 
   private void end(Session session, String function, long handle) {
-    unclaimedOnes.end(function, handle);
+    leftovers.end(function, handle);
     switch (function) {
       case "agent_start" -> session.closed(handle);
       case "region_register", "region_allocate" -> session.memories().closedRegion(handle);
@@ -304,7 +304,7 @@ final class Attendant implements Runnable {
         }
         PageMappings.mapSharedAt(start, length, descriptors[0], offset); // refused where there is something
         session.memories().add(start, new WorkerMemory.Mapped(length));
-        unclaimed = () -> session.memories().remove(start);
+        undoing = () -> session.memories().remove(start);
       }
       return new Writer().number(0);
     } catch (NativeCallException e) {
@@ -340,7 +340,7 @@ final class Attendant implements Runnable {
         adopted.close();
         return failure(ARGUMENT, "memory at 0x" + Long.toHexString(start) + " is shared already", 0);
       }
-      unclaimed = () -> session.memories().remove(start);
+      undoing = () -> session.memories().remove(start);
       return new Writer().number(0);
     } catch (DeviceAbsentException e) {
       return failure(MEMORY, "the sidecar has no CUDA device: " + e.reason(), 0);

@@ -34,7 +34,7 @@ public final class Sockets {
   public static final int EINPROGRESS = 115;
 
   /** The peer's side was closed while we wrote. */
-  public static final int EPIPE = 32;
+  public static final int EPIPE = Errno.EPIPE;
 
   /** The peer reset the connection. */
   public static final int ECONNRESET = 104;

@@ -31,6 +31,7 @@ public final class Errno {
   public static final int EFAULT = 14;
   public static final int EEXIST = 17;
   public static final int EINVAL = 22;
+  public static final int EPIPE = 32;
   public static final int ENOSYS = 38;
 
   private static final long OFFSET =

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 
 /** Ends what a function made for a caller that had hung up before it was told: nobody else knows the handle. */
-final class Unclaimed {
-  private static final System.Logger LOG = System.getLogger(Unclaimed.class.getName());
+final class Leftovers {
+  private static final System.Logger LOG = System.getLogger(Leftovers.class.getName());
   private static final long PATIENCE_NANOS = Duration.ofSeconds(10).toNanos();
   /** By what makes something: what ends it, one after the other. A peer's handle is the same for all who ask for it. */
   private static final Map<String, List<String>> ENDS = Map.ofEntries(
@@ -31,7 +31,7 @@ final class Unclaimed {
 
   private final Functions functions;
 
-  Unclaimed(Functions functions) {
+  Leftovers(Functions functions) {
     this.functions = functions;
   }
 
