@@ -14,7 +14,7 @@ import picocli.CommandLine.TypeConversionException;
 
 /** Reads {@code 500ms}, {@code 10s}, {@code 2m}; a bare number counts seconds. */
 final class DurationConverter implements ITypeConverter<Duration> {
-  private static final Pattern DURATION = Pattern.compile("(\\d{1,9}(?:\\.\\d{1,9})?)(us|ms|s|m|h)?");
+  private static final Pattern DURATION = Pattern.compile("(\\d+(?:\\.\\d+)?)(us|ms|s|m|h)?");
 
   @Override
   public Duration convert(String text) {
@@ -30,6 +30,7 @@ final class DurationConverter implements ITypeConverter<Duration> {
       case "m" -> 60e9;
       default -> 3600e9;
     };
+    // What is more than a long has becomes the most that one has: each option says what it takes.
     return Duration.ofNanos(Math.round(Double.parseDouble(matcher.group(1)) * nanos));
   }
 }

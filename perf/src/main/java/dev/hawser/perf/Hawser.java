@@ -60,7 +60,11 @@ public final class Hawser implements Runnable {
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)
         .setUsageHelpAutoWidth(true)
-        .registerConverter(Duration.class, new DurationConverter());
+        .registerConverter(Duration.class, new DurationConverter())
+        .registerConverter(int.class, WholeNumberConverter.ofInts())
+        .registerConverter(Integer.class, WholeNumberConverter.ofInts())
+        .registerConverter(long.class, WholeNumberConverter.ofLongs())
+        .registerConverter(Long.class, WholeNumberConverter.ofLongs());
     line.setParameterExceptionHandler((exception, _) -> hawser.wrongUsage(exception, List.of(arguments)));
     line.setExecutionExceptionHandler((exception, command, _) -> hawser.failed(exception, command));
     try {

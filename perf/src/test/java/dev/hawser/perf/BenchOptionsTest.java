@@ -94,6 +94,7 @@ class BenchOptionsTest {
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
       "--sizes banana | --sizes: 'banana' is not a size",
+      "--sizes 99999999999999999999 | --sizes: '99999999999999999999' is more than 2^63 bytes",
       "--sizes 1M --batch 3 | 1M cannot be cut into --batch 3",
       "--sizes 5000 --block-bytes 4K | 5000 is no whole number of blocks of 4K",
       "--sizes 1M --block-bytes 4K --batch 4 | leave --sizes out",
@@ -122,6 +123,7 @@ class BenchOptionsTest {
       "--paths 0 | --paths is 0; give 1 to 256",
       "--paths 257 | --paths is 257",
       "--timeout 999999999h | --timeout is out of its limits",
+      "--timeout 99999999999999999999s | --timeout is out of its limits; give 1us to 24h",
       "--warmup 25h | --warmup is out of its limits",
       "--timeout 0s | --timeout is a time of 0",
       "--transport auto,tcp | name it alone",

@@ -43,7 +43,11 @@ class HawserTest {
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {"''|a command is missing", "frobnicate|frobnicate",
       "doctor --nonsense|--nonsense",
-      "doctor extra|extra"})
+      "doctor extra|extra",
+      "bench --batch 99999999999|'99999999999' is too large; give at most 2147483647",
+      "bench --batch many|'many' is no whole number",
+      "bench --iterations -99999999999999999999|too small; give at least -9223372036854775808",
+      "bench --duration soon|'soon' is not a time"})
   void wrongUsageIsOneLineAndTwo(String line, String message) {
     assertThat(run(line.isEmpty() ? new String[0] : line.split(" "))).isEqualTo(2);
     assertThat(err.toString().lines()).singleElement().asString().startsWith("hawser").contains("error: ")

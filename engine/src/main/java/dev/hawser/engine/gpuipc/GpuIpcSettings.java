@@ -5,8 +5,8 @@
 
 package dev.hawser.engine.gpuipc;
 
+import dev.hawser.engine.text.WholeNumbers;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The transport's settings.
@@ -30,21 +30,7 @@ record GpuIpcSettings(int chunkBytes) {
     if (text == null) {
       return new GpuIpcSettings(DEFAULT_CHUNK_BYTES);
     }
-    try {
-      int bytes = Integer.parseInt(text);
-      if (bytes >= LEAST_CHUNK_BYTES && bytes <= MOST_CHUNK_BYTES) {
-        return new GpuIpcSettings(bytes);
-      }
-    } catch (NumberFormatException e) {
-      throw wrong(text, e);
-    }
-    throw wrong(text, null);
-  }
-
-  private static IllegalArgumentException wrong(String text, @Nullable NumberFormatException cause) {
-    return new IllegalArgumentException(
-        "gpu-ipc.%s is '%s'; write a number of bytes from %d to %d"
-            .formatted(CHUNK_BYTES, text, LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES),
-        cause);
+    return new GpuIpcSettings(
+        (int) WholeNumbers.of("gpu-ipc." + CHUNK_BYTES, text, LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES));
   }
 }

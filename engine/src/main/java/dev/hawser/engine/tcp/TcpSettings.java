@@ -6,6 +6,7 @@
 package dev.hawser.engine.tcp;
 
 import dev.hawser.engine.net.Sockets;
+import dev.hawser.engine.text.WholeNumbers;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -51,17 +52,11 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
             "setting " + PREFIX + name + " is not known; there are " + PREFIX + String.join(", " + PREFIX, KNOWN));
       }
     }
-    int stagedChunk = number(settings, STAGED_CHUNK, MOST_STAGED_CHUNK_BYTES);
-    if (stagedChunk == 0 || stagedChunk > MOST_STAGED_CHUNK_BYTES) {
-      throw new IllegalArgumentException(
-          "setting " + PREFIX + STAGED_CHUNK + "=" + stagedChunk + " is not between 1 and " + MOST_STAGED_CHUNK_BYTES
-              + ", the length of a pinned slot");
-    }
     return new TcpSettings(
-        number(settings, SEND_BUFFER, 0),
-        number(settings, RECEIVE_BUFFER, 0),
-        number(settings, USER_TIMEOUT, DEFAULT_USER_TIMEOUT_MILLIS),
-        stagedChunk);
+        number(settings, SEND_BUFFER, 0, 0, Integer.MAX_VALUE),
+        number(settings, RECEIVE_BUFFER, 0, 0, Integer.MAX_VALUE),
+        number(settings, USER_TIMEOUT, DEFAULT_USER_TIMEOUT_MILLIS, 0, Integer.MAX_VALUE),
+        number(settings, STAGED_CHUNK, MOST_STAGED_CHUNK_BYTES, 1, MOST_STAGED_CHUNK_BYTES)); // a pinned slot's length
   }
 
   /** Other buffers and patience, for tests. */
@@ -69,20 +64,9 @@ record TcpSettings(int sendBufferBytes, int receiveBufferBytes, int userTimeoutM
     return new TcpSettings(sendBuffer, receiveBuffer, userTimeout, stagedChunkBytes);
   }
 
-  private static int number(Map<String, String> settings, String name, int otherwise) {
+  private static int number(Map<String, String> settings, String name, int otherwise, int least, int most) {
     String text = settings.get(name);
-    if (text == null) {
-      return otherwise;
-    }
-    try {
-      int value = Integer.parseInt(text.strip());
-      if (value >= 0) {
-        return value;
-      }
-    } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("setting " + PREFIX + name + "=" + text + " is no whole number", e);
-    }
-    throw new IllegalArgumentException("setting " + PREFIX + name + "=" + text + " is negative");
+    return text == null ? otherwise : (int) WholeNumbers.of(PREFIX + name, text, least, most);
   }
 
   void apply(int fd) {

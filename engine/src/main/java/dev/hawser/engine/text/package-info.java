@@ -4,7 +4,8 @@
  */
 
 /**
- * Texts for people and for programs: JSON that is written, and what others wrote, quoted in errors.
+ * Texts for people and for programs: JSON that is written, what others wrote, quoted in errors, and numbers
+ * that are settings.
  *
  * <p>It must not know what is told.
  */

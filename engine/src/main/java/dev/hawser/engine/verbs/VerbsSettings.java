@@ -5,6 +5,7 @@
 
 package dev.hawser.engine.verbs;
 
+import dev.hawser.engine.text.WholeNumbers;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -71,6 +72,9 @@ record VerbsSettings(
   /** Below what the 32 bits of some drivers' lengths hold, and whole huge pages. */
   private static final long SLICE_BYTES = 7L << 29;
 
+  private static final long LEAST_SLICE_BYTES = 1 << 16;
+  private static final long PAGE_BYTES = 4096;
+
   /**
    * Reads the settings, whose names have lost their {@code verbs.}.
    *
@@ -117,20 +121,7 @@ record VerbsSettings(
 
   private static int number(Map<String, String> settings, String name, int otherwise, int least, int most) {
     String text = settings.get(name);
-    if (text == null) {
-      return otherwise;
-    }
-    long value;
-    try {
-      value = Integer.decode(text.strip());
-    } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("setting " + PREFIX + name + "=" + text + " is no whole number", e);
-    }
-    if (value < least || value > most) {
-      throw new IllegalArgumentException(
-          "setting " + PREFIX + name + "=" + text + " is not between " + least + " and " + most);
-    }
-    return (int) value;
+    return text == null ? otherwise : (int) WholeNumbers.of(PREFIX + name, text, least, most);
   }
 
   private static boolean flag(Map<String, String> settings, String name) {
@@ -148,15 +139,10 @@ record VerbsSettings(
     if (text == null) {
       return SLICE_BYTES;
     }
-    try {
-      long bytes = Long.parseLong(text.strip());
-      if (bytes >= 1 << 16 && bytes % 4096 == 0) {
-        return bytes;
-      }
-    } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("setting verbs.slice-bytes=" + text + " is no whole number", e);
+    long bytes = WholeNumbers.of("verbs.slice-bytes", text, LEAST_SLICE_BYTES, Long.MAX_VALUE);
+    if (bytes % PAGE_BYTES != 0) {
+      throw new IllegalArgumentException("setting verbs.slice-bytes=" + text + " is not a multiple of " + PAGE_BYTES);
     }
-    throw new IllegalArgumentException(
-        "setting verbs.slice-bytes=" + text + " is not a multiple of 4096 of at least 65536");
+    return bytes;
   }
 }

@@ -166,10 +166,11 @@ class TcpTransportTest {
   @Test
   void settingsThatCannotBeUsedAreNamed() {
     assertAbsent(Map.of("send-bufer", "1"), "tcp.send-bufer is not known", "tcp.send-buffer");
-    assertAbsent(Map.of("send-buffer", "big"), "tcp.send-buffer=big is no whole number");
-    assertAbsent(Map.of("receive-buffer", "-1"), "tcp.receive-buffer=-1 is negative");
-    assertAbsent(Map.of("staged-chunk-bytes", "1048577"), "tcp.staged-chunk-bytes=1048577", "between 1 and 1048576");
-    assertAbsent(Map.of("staged-chunk-bytes", "0"), "tcp.staged-chunk-bytes=0 is not between");
+    assertAbsent(Map.of("send-buffer", "big"), "tcp.send-buffer=big is no whole number from 0 to 2147483647");
+    assertAbsent(Map.of("send-buffer", "99999999999"), "=99999999999 is no whole number from 0 to 2147483647");
+    assertAbsent(Map.of("receive-buffer", "-1"), "tcp.receive-buffer=-1 is no whole number from 0 to");
+    assertAbsent(Map.of("staged-chunk-bytes", "1048577"), "tcp.staged-chunk-bytes=1048577", "from 1 to 1048576");
+    assertAbsent(Map.of("staged-chunk-bytes", "0"), "tcp.staged-chunk-bytes=0 is no whole number from 1");
     assertThat(TcpSettings.of(Map.of("send-buffer", " 4096 ")).sendBufferBytes()).isEqualTo(4096);
   }
 

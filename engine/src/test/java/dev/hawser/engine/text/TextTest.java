@@ -6,6 +6,7 @@
 package dev.hawser.engine.text;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import java.util.Map;
@@ -37,5 +38,15 @@ class TextTest {
     assertThat(Quoted.of("a\nb\tc")).isEqualTo("'a?b?c'");
     assertThat(Quoted.of("x".repeat(120))).isEqualTo("'" + "x".repeat(120) + "'");
     assertThat(Quoted.of("x".repeat(5_000))).isEqualTo("'" + "x".repeat(120) + "…' (5000 characters)");
+  }
+
+  @Test
+  void aNumberOutsideItsRangeIsToldByTheRange() {
+    assertThat(WholeNumbers.of("a.b", " 0x10 ", 0, 16)).isEqualTo(16);
+    assertThat(WholeNumbers.of("a.b", "010", 0, 16)).as("not octal").isEqualTo(10);
+    for (String text : List.of("17", "-1", "99999999999999999999", "banana", "", "1.5")) {
+      assertThatThrownBy(() -> WholeNumbers.of("a.b", text, 0, 16)).isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("setting a.b=" + text + " is no whole number from 0 to 16");
+    }
   }
 }

@@ -234,8 +234,8 @@ final class VerbsFaultTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"gid-index,x,whole number", "timeout,32,between", "mtu,1000,512", "retry-count,-1,between",
-      "relaxed-ordering,yes,true nor false", "slice-bytes,5000,4096", "gid-idx,verbs.gid-index,not known"})
+  @CsvSource({"gid-index,x,whole number", "timeout,32,from 1 to 31", "mtu,1000,512", "retry-count,-1,from 0 to 7",
+      "relaxed-ordering,yes,true nor false", "slice-bytes,5000,from 65536 to", "gid-idx,verbs.gid-index,not known"})
   void wrongSettings(String name, String value, String part) {
     assertThat(absent(Map.of(name, value))).contains("verbs." + name).contains(value).contains(part);
   }

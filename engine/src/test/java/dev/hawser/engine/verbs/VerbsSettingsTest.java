@@ -8,6 +8,7 @@ package dev.hawser.engine.verbs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -76,7 +77,10 @@ class VerbsSettingsTest {
     refuses("gid-index", "banana");
     refuses("gid-index", "256");
     refuses("mtu", "1500");
-    refuses("timeout", "32");
+    refuses("timeout", "32", "from 1 to 31");
+    refuses("timeout", "99999999999", "from 1 to 31");
+    refuses("slice-bytes", "99999999999999999999", "from 65536 to 9223372036854775807");
+    refuses("slice-bytes", "65537", "multiple of 4096");
     refuses("rnr-retry", "8");
     refuses("relaxed-ordering", "maybe");
     refuses("slice-bytes", "4097");
@@ -87,10 +91,11 @@ class VerbsSettingsTest {
         .hasMessageContaining("verbs.gid-index");
   }
 
-  private static void refuses(String name, String value) {
+  private static void refuses(String name, String value, String... also) {
     assertThatThrownBy(() -> VerbsSettings.of(Map.of(name, value)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("verbs." + name)
-        .hasMessageContaining(value);
+        .hasMessageContaining(value)
+        .satisfies(e -> assertThat(List.of(also)).allSatisfy(each -> assertThat(e).hasMessageContaining(each)));
   }
 }

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /** Sizes as people write them: {@code 4K}, {@code 64M}, powers of 1024. */
 public final class ByteSize {
-  private static final Pattern SIZE = Pattern.compile("(\\d{1,19})([KMGT]?)(?:I?B)?", Pattern.CASE_INSENSITIVE);
+  private static final Pattern SIZE = Pattern.compile("(\\d+)([KMGT]?)(?:I?B)?", Pattern.CASE_INSENSITIVE);
   private static final Pattern STEP = Pattern.compile("x(\\d{1,9})", Pattern.CASE_INSENSITIVE);
   private static final String UNITS = "KMGT";
 

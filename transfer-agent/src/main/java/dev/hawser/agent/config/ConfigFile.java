@@ -7,8 +7,11 @@ package dev.hawser.agent.config;
 
 import dev.hawser.engine.text.Quoted;
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
@@ -25,16 +28,7 @@ final class ConfigFile {
   private ConfigFile() {}
 
   static Map<Setting, Line> read(Path path) {
-    String text;
-    try {
-      if (Files.size(path) > MAX_BYTES) {
-        throw new ConfigException(path.toString(), path + " is larger than 1 MiB; it is no configuration file");
-      }
-      text = Files.readString(path, StandardCharsets.UTF_8);
-    } catch (IOException e) {
-      throw new ConfigException(path.toString(),
-          "cannot read the configuration file " + path + ": " + e + "; check HAWSER_CONFIG");
-    }
+    String text = text(path);
     Map<Setting, Line> lines = new EnumMap<>(Setting.class);
     int number = 0;
     for (String raw : text.lines().toList()) {
@@ -45,6 +39,32 @@ final class ConfigFile {
       }
     }
     return lines;
+  }
+
+  private static String text(Path path) {
+    if (Files.isDirectory(path)) {
+      throw new ConfigException(path.toString(),
+          "HAWSER_CONFIG names " + path + ", which is a folder; name a file with lines of key = value");
+    }
+    try {
+      if (Files.size(path) > MAX_BYTES) {
+        throw new ConfigException(path.toString(), "HAWSER_CONFIG names " + path
+            + ", which is larger than 1 MiB and no configuration file; name one with lines of key = value");
+      }
+      return Files.readString(path, StandardCharsets.UTF_8);
+    } catch (NoSuchFileException e) {
+      throw new ConfigException(path.toString(),
+          "HAWSER_CONFIG names " + path + ", which there is not; name a file that is there, or unset it");
+    } catch (AccessDeniedException e) {
+      throw new ConfigException(path.toString(),
+          "HAWSER_CONFIG names " + path + ", which this user may not read; allow that, or name another file");
+    } catch (CharacterCodingException e) {
+      throw new ConfigException(path.toString(), "HAWSER_CONFIG names " + path
+          + ", which is no text in UTF-8 and no configuration file; name one with lines of key = value");
+    } catch (IOException e) {
+      throw new ConfigException(path.toString(),
+          "HAWSER_CONFIG names " + path + ", which cannot be read (" + e + "); name another file");
+    }
   }
 
   private static void add(Map<Setting, Line> lines, String where, String line) {

@@ -5,10 +5,14 @@
 
 package dev.hawser.agent.config;
 
+import dev.hawser.engine.text.Quoted;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The devices that {@code NCCL_IB_HCA} names, as verbs' own setting says it: where nothing of ours names any, what is set up
@@ -19,10 +23,21 @@ import java.util.stream.Collectors;
 final class NcclDevices {
   static final String VARIABLE = "NCCL_IB_HCA";
   private static final String SETTING = "verbs.devices";
+  /**
+   * {@code name[:port[:rail[:plane]]]}; the port may be empty before a rail. Rails and planes, by which NCCL tells devices
+   * apart, mean nothing here.
+   */
+  private static final Pattern ENTRY =
+      Pattern.compile("(?<name>[\\w.-]+)(?::(?<port>\\d{1,3}|(?=:))(?::(?:-1|\\d{1,9})){0,2})?");
+  private static final int MOST_PORT = 255;
 
   private NcclDevices() {}
 
-  /** Settings with that of {@code NCCL_IB_HCA} put in, unless they name devices already. */
+  /**
+   * Settings with that of {@code NCCL_IB_HCA} put in, unless they name devices already.
+   *
+   * @throws ConfigException if it is not as NCCL documents it
+   */
   static Map<String, String> unless(Map<String, String> settings, Map<String, String> environment) {
     String value = environment.getOrDefault(VARIABLE, "").strip();
     if (value.isEmpty() || settings.containsKey(SETTING)) {
@@ -31,21 +46,31 @@ final class NcclDevices {
     boolean excludes = value.startsWith("^");
     String rest = excludes ? value.substring(1) : value;
     boolean exact = rest.startsWith("=");
-    List<String> names = Values.list(exact ? rest.substring(1) : rest);
-    if (names.isEmpty()) {
-      return settings;
+    List<String> devices = new ArrayList<>();
+    for (String entry : (exact ? rest.substring(1) : rest).split(",", -1)) {
+      devices.add(device(value, entry.strip(), exact));
     }
     Map<String, String> all = new TreeMap<>(settings);
-    all.put(
-        SETTING,
-        names.stream().map(name -> exact ? name : prefix(name))
-            .collect(Collectors.joining(",", excludes ? "^" : "", "")));
+    all.put(SETTING, (excludes ? "^" : "") + String.join(",", devices));
     return all;
   }
 
-  /** NCCL takes names for the beginnings of names; the port stands apart. */
-  private static String prefix(String name) {
-    int colon = name.indexOf(':');
-    return colon < 0 ? name + "*" : name.substring(0, colon) + "*" + name.substring(colon);
+  /** An entry of the list as verbs' setting has it. NCCL takes names for the beginnings of names; the port stands apart. */
+  private static String device(String value, String entry, boolean exact) {
+    Matcher matcher = ENTRY.matcher(entry);
+    if (!matcher.matches()) {
+      throw wrong(value, entry);
+    }
+    String port = Objects.requireNonNullElse(matcher.group("port"), "");
+    if (!port.isEmpty() && (Integer.parseInt(port) == 0 || Integer.parseInt(port) > MOST_PORT)) {
+      throw wrong(value, entry);
+    }
+    return matcher.group("name") + (exact ? "" : "*") + (port.isEmpty() ? "" : ":" + port);
+  }
+
+  private static ConfigException wrong(String value, String entry) {
+    return new ConfigException(VARIABLE, VARIABLE + "=" + value + ": " + Quoted.of(entry)
+        + " names no device; write mlx5 for all whose names begin so, =mlx5_0,mlx5_1:1 for exact names and a port from 1 to "
+        + MOST_PORT + ", and ^ before the list to exclude; or set HAWSER_VERBS_DEVICES, which goes before it");
   }
 }

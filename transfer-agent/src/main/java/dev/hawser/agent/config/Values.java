@@ -18,6 +18,8 @@ import java.util.Map;
 /** Reads and writes the values of settings. Errors name the setting, its origin, and what a right value looks like. */
 final class Values {
   private static final long NANOS_PER_MILLI = 1_000_000;
+  private static final int MOST_DIGITS = 12;
+  private static final long MOST_NUMBER = 999_999_999_999L;
 
   private Values() {}
 
@@ -98,8 +100,9 @@ final class Values {
     while (digits < text.length() && text.charAt(digits) >= '0' && text.charAt(digits) <= '9') {
       digits++;
     }
-    if (digits > 0 && digits <= 12) {
-      long number = Long.parseLong(text.substring(0, digits));
+    if (digits > 0) {
+      // So many hours still fit, and are more than any setting takes.
+      long number = digits > MOST_DIGITS ? MOST_NUMBER : Long.parseLong(text.substring(0, digits));
       Duration value = switch (text.substring(digits).strip()) {
         case "us" -> Duration.ofNanos(number * 1_000);
         case "ms" -> Duration.ofMillis(number);
@@ -109,17 +112,13 @@ final class Values {
         default -> Duration.ZERO.minusNanos(1);
       };
       if (!value.isNegative()) {
-        return between(setting, origin, value, least, most);
+        if (value.compareTo(least) < 0 || value.compareTo(most) > 0) {
+          throw wrong(setting, origin, text, "give " + text(least) + " to " + text(most));
+        }
+        return value;
       }
     }
     throw wrong(setting, origin, text, "write a number and its unit, us, ms, s, m or h: 500ms");
-  }
-
-  static Duration between(Setting setting, Origin origin, Duration value, Duration least, Duration most) {
-    if (value.compareTo(least) < 0 || value.compareTo(most) > 0) {
-      throw wrong(setting, origin, text(value), "give " + text(least) + " to " + text(most));
-    }
-    return value;
   }
 
   /** A duration as a setting is written. */

@@ -130,7 +130,10 @@ class HawserConfigTest {
     assertThatThrownBy(() -> of("HAWSER_METADATA", "localhost:7300")).hasMessageContaining("http://host:port");
     assertThatThrownBy(() -> of("HAWSER_METADATA", "http://a b")).hasMessageContaining("http://host:port");
     assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "5")).hasMessageContaining("its unit");
-    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "999h")).hasMessageContaining("1h");
+    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "999h")).hasMessageContaining("'999h' is wrong")
+        .hasMessageContaining("give 20ms to 1h");
+    assertThatThrownBy(() -> of("HAWSER_LINK_LEASE", "99999999999999999999s")).hasMessageContaining("give 20ms to 1h");
+    assertThatThrownBy(() -> of("HAWSER_WORKERS", "99999999999")).hasMessageContaining("from 0 to 1024");
     assertThatThrownBy(() -> of("HAWSER_STRICT", "maybe")).hasMessageContaining("true or false");
     assertThatThrownBy(() -> of("HAWSER_LABELS", "a")).hasMessageContaining("key=value");
     assertThatThrownBy(() -> of("HAWSER_LABELS", "a=1,a=2")).hasMessageContaining("twice");
@@ -252,8 +255,18 @@ class HawserConfigTest {
     assertThatThrownBy(() -> of("HAWSER_CONFIG", file.toString())).hasMessageContaining("did you mean 'workers'?");
     Files.writeString(file, "workers = 1\nworkers = 2\n");
     assertThatThrownBy(() -> of("HAWSER_CONFIG", file.toString())).hasMessageContaining("twice");
-    assertThatThrownBy(() -> of("HAWSER_CONFIG", directory.resolve("none").toString()))
-        .hasMessageContaining("cannot read").hasMessageContaining("HAWSER_CONFIG");
+  }
+
+  @Test
+  void tellsWhatIsNoFileOfSettings() throws IOException {
+    Path none = directory.resolve("none");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", none.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("HAWSER_CONFIG names " + none + ", which there is not").hasMessageContaining("unset it");
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", directory.toString())).isInstanceOf(ConfigException.class)
+        .hasMessage("HAWSER_CONFIG names " + directory + ", which is a folder; name a file with lines of key = value");
+    Path binary = Files.write(directory.resolve("binary"), new byte[] {(byte) 0xc3, 0x28, (byte) 0xff, 0});
+    assertThatThrownBy(() -> of("HAWSER_CONFIG", binary.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("no text in UTF-8").hasMessageContaining("lines of key = value");
   }
 
   @Test
@@ -298,8 +311,23 @@ class HawserConfigTest {
         .containsEntry("verbs.devices", "bnxt_re0");
     assertThat(of("NCCL_IB_HCA", "mlx5", "HAWSER_TRANSPORT_SETTINGS", "verbs.devices=bnxt_re1").transportSettings())
         .containsEntry("verbs.devices", "bnxt_re1");
-    // A wrong list is told where ours would be told, by the transport.
-    assertThat(of("NCCL_IB_HCA", "=").transportSettings()).doesNotContainKey("verbs.devices");
+  }
+
+  /** NCCL's rails and planes tell it devices apart, and nothing else. */
+  @Test
+  void takesNcclsDevicesOnlyAsNcclDocumentsThem() {
+    assertThat(of("NCCL_IB_HCA", "=mlx5_0::0:1,mlx5_1:2:0").transportSettings())
+        .containsEntry("verbs.devices", "mlx5_0,mlx5_1:2");
+    assertThat(of("NCCL_IB_HCA", "mlx5_0:1:-1:-1").transportSettings()).containsEntry("verbs.devices", "mlx5_0*:1");
+    for (String wrong : List.of("^", "=", "^=", ",,,", "mlx5_0,", "mlx5_0:", "mlx5_0:banana", "mlx5_0:0", "mlx5_0:256",
+        "mlx5_0:-1", "mlx5_0::", "mlx5_0:1:a", "mlx5_0:1:0:0:0", ":1", "mlx5_*", "=^mlx5", "mlx5_0,=mlx5_1",
+        "mlx5 0")) {
+      assertThatThrownBy(() -> of("NCCL_IB_HCA", wrong)).as(wrong).isInstanceOf(ConfigException.class)
+          .hasMessageStartingWith("NCCL_IB_HCA=" + wrong + ": ").hasMessageContaining("names no device")
+          .hasMessageContaining("=mlx5_0,mlx5_1:1").hasMessageContaining("HAWSER_VERBS_DEVICES");
+    }
+    assertThat(of("NCCL_IB_HCA", "^=", "HAWSER_VERBS_DEVICES", "bnxt_re0").transportSettings())
+        .as("it counts for nothing then").containsEntry("verbs.devices", "bnxt_re0");
   }
 
   @Test
