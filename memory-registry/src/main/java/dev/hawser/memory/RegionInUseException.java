@@ -20,10 +20,9 @@ public final class RegionInUseException extends MemoryException {
   RegionInUseException(Region region, int uses, Duration deadline) {
     super(
         region
-            + " is still used by "
+            + " is still used by transfers, "
             + uses
-            + (uses == 1 ? " transfer" : " transfers")
-            + " "
+            + (uses == 1 ? " use, " : " uses, ")
             + deadline.toMillis()
             + " ms after its close began; it takes no new ones: cancel or await those, then close it again");
     this.regionId = region.id();

@@ -215,7 +215,7 @@ class MemoryRegistryTest {
     assertThatThrownBy(() -> region.close(Duration.ofMillis(20)))
         .isInstanceOf(RegionInUseException.class)
         .hasMessageContaining("region " + region.id())
-        .hasMessageContaining("used by 1 transfer")
+        .hasMessageContaining("used by transfers, 1 use, 20 ms after")
         .hasMessageContaining("close it again");
     assertThat(region.isClosing()).isTrue();
     assertThat(region.isClosed()).isFalse();

@@ -418,7 +418,8 @@ public final class Agent implements AutoCloseable {
     for (int i = 0; i < some.length; i++) {
       if (registry.byId(some[i].id()) != some[i] || some[i].isClosing()) {
         throw new IllegalArgumentException(
-            "some[" + i + "]: " + some[i] + " is not registered with agent '" + name() + "', or closed");
+            "some[" + i + "]: " + some[i] + " is not registered with agent '" + name()
+                + "', or closed; give open regions of this agent");
       }
       if (some[i].access().mask() == 0) {
         throw new IllegalArgumentException("some[" + i + "]: " + some[i]
@@ -724,7 +725,7 @@ public final class Agent implements AutoCloseable {
   public CounterFuture expect(long counter, long arrivals) {
     checkOpen();
     if (arrivals < 1) {
-      throw new IllegalArgumentException("arrivals: " + arrivals + " is less than 1");
+      throw new IllegalArgumentException("arrivals: " + arrivals + " is less than 1; say how many to wait for");
     }
     CounterFuture future = new CounterFuture(engine, counters, callbacks, counter, arrivals);
     for (CounterFuture fulfilled : counters.expect(future, name())) {

@@ -243,7 +243,7 @@ public final class PreparedTransfer implements TransferHandle {
   private TransferException restarted() {
     long now = peer.epochOrZero();
     String what = peer.isRemoved()
-        ? "the peer was removed from this agent"
+        ? "the peer was removed from this agent; add it again, and prepare the transfer with it"
         : now == 0 ? "the peer's metadata was invalidated"
             : "the peer was prepared as epoch "
                 + Long.toUnsignedString(peerEpoch) + " and is now of epoch " + Long.toUnsignedString(now);
@@ -336,6 +336,9 @@ public final class PreparedTransfer implements TransferHandle {
   }
 
   private AwaitTimeoutException notOver(Duration timeout) {
+    if (transfer.id() == 0) {
+      return new AwaitTimeoutException(this + " was not posted within " + timeout + "; post it, and await it then");
+    }
     return new AwaitTimeoutException(this + " has not ended after " + timeout + ": " + transfer.acknowledgedBytes()
         + " of " + transfer.totalBytes() + " bytes are acknowledged; await it again, or cancel it");
   }

@@ -94,7 +94,8 @@ class AgentMetadataTest {
 
     assertThatThrownBy(() -> here.metadata(true, foreign)).isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("some[0]").hasMessageContaining("not registered");
-    assertThatThrownBy(() -> here.metadata(true, closed)).hasMessageContaining("closed");
+    assertThatThrownBy(() -> here.metadata(true, closed))
+        .hasMessageContaining("closed; give open regions of this agent");
     assertThatThrownBy(() -> here.metadata(true, local)).hasMessageContaining("local")
         .hasMessageContaining("REMOTE_READ");
   }
@@ -128,7 +129,7 @@ class AgentMetadataTest {
 
     assertThatThrownBy(() -> here.addPeer(damaged)).isInstanceOfSatisfying(PeerMetadataException.class,
         e -> assertThat(e.reason()).isEqualTo(Reason.MALFORMED)).hasMessageContaining("checksum");
-    assertThatThrownBy(() -> here.addPeer(new byte[0])).hasMessageContaining("cut short");
+    assertThatThrownBy(() -> here.addPeer(new byte[0])).hasMessageContaining("cut short: hand it over whole");
     assertThatThrownBy(() -> here.addPeer(here.metadata())).isInstanceOfSatisfying(PeerMetadataException.class,
         e -> assertThat(e.reason()).isEqualTo(Reason.OWN_NAME)).hasMessageContaining("own name");
     Agent stranger = agents.start("stranger", Agents.secret("other"));
@@ -191,7 +192,8 @@ class AgentMetadataTest {
     assertThatThrownBy(() -> here.read(Blocks.of(ours), peer, remote)).isInstanceOf(UnknownPeerException.class)
         .hasMessageContaining("was removed");
     assertThatThrownBy(prepared::post).isInstanceOfSatisfying(TransferException.class,
-        e -> assertThat(e.failure()).isEqualTo(Cause.CLOSED));
+        e -> assertThat(e.failure()).isEqualTo(Cause.CLOSED))
+        .hasMessageContaining("was removed from this agent; add it");
     Peer again = here.addPeer(there.metadata());
     here.read(Blocks.of(ours), again, remote).await(LONG);
   }

@@ -180,6 +180,14 @@ class AgentTransferTest {
   }
 
   @Test
+  void tellsThatNothingWasPosted() {
+    PreparedTransfer never = here.prepareNotification(peer);
+
+    assertThatThrownBy(() -> never.await(Duration.ofMillis(5))).isInstanceOf(AwaitTimeoutException.class)
+        .hasMessageContaining("was not posted within PT0.005S; post it");
+  }
+
+  @Test
   void cancels() {
     agents.network.hold();
     TransferFuture future = here.write(block(ours, 0, 16), peer, peer.region("pool").blocks(0, 16, 1));

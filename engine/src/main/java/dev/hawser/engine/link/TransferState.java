@@ -248,7 +248,7 @@ final class TransferState implements Transfer {
         newRequestId == null ? NO_BYTES : newRequestId.getBytes(StandardCharsets.UTF_8);
     if (bytes.length > MessageWriter.MAX_REQUEST_ID_BYTES) {
       throw new IllegalArgumentException(
-          "a request id has at most %d bytes, this one has %d"
+          "a request id has at most %d bytes, this one has %d; shorten it"
               .formatted(MessageWriter.MAX_REQUEST_ID_BYTES, bytes.length));
     }
     requestId = bytes;
@@ -259,7 +259,7 @@ final class TransferState implements Transfer {
   public Transfer timeout(Duration timeout) {
     mustBeIdle();
     if (timeout.isNegative() || timeout.isZero()) {
-      throw new IllegalArgumentException("timeout must be positive: " + timeout);
+      throw new IllegalArgumentException("timeout: " + timeout + " leaves no time; give a positive one");
     }
     timeoutNanos = timeout.toNanos();
     return this;

@@ -6,6 +6,7 @@
 package dev.hawser.engine.link;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
@@ -104,6 +105,19 @@ class OutboundLinkTimesTest {
     host.path("right").breaks("right port down");
     workFor(1);
     assertThat(link.paths()).as("nothing is up any more").noneMatch(Link.PathReport::up);
+  }
+
+  @Test
+  void whatCannotBeSetIsToldWithTheCure() {
+    TransferState transfer = post();
+    transfer.cancel();
+    workFor(LinkSettings.defaults().drainNanos() / MILLISECOND);
+    assertThat(transfer.end()).isNotNull();
+
+    assertThatThrownBy(() -> transfer.timeout(Duration.ZERO)).isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("timeout: PT0S leaves no time; give a positive one");
+    assertThatThrownBy(() -> transfer.requestId("x".repeat(65))).isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("a request id has at most 64 bytes, this one has 65; shorten it");
   }
 
   @Test

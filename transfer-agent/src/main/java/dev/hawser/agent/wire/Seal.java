@@ -84,7 +84,7 @@ public record Seal(String magic, int version, String what, int mostBytes) {
    */
   public ByteReader open(byte[] bytes, Secret secret, String source) {
     if (bytes.length < HEADER + CRC) {
-      throw refuse(source, "it has " + bytes.length + " bytes, fewer than any; it was cut short");
+      throw refuse(source, "it has " + bytes.length + " bytes, fewer than any; it was cut short: hand it over whole");
     }
     if (bytes.length > mostBytes) {
       throw refuse(source, "it has " + bytes.length + " bytes; at most " + mostBytes + " are allowed");
@@ -104,7 +104,7 @@ public record Seal(String magic, int version, String what, int mostBytes) {
     int length = buffer.getInt();
     if (length != bytes.length) {
       throw refuse(source, "it says that it has " + (length & 0xffff_ffffL) + " bytes, but " + bytes.length
-          + " are here; it was cut short or run together with something");
+          + " are here; it was cut short or run together with something: hand it over whole, and alone");
     }
     if ((flags & ~SIGNED) != 0) {
       throw refuse(source, "it has unknown flags 0x" + Integer.toHexString(flags));
@@ -115,7 +115,7 @@ public record Seal(String magic, int version, String what, int mostBytes) {
       throw refuse(source, "it is shorter than its own frame");
     }
     if (crc(bytes, end) != buffer.getInt(end)) {
-      throw refuse(source, "its checksum is wrong: it was damaged on the way");
+      throw refuse(source, "its checksum is wrong: it was damaged on the way; hand it over as bytes, not as text");
     }
     checkSignature(bytes, signed, end + CRC, secret, source);
     ByteReader reader = new ByteReader(bytes);
