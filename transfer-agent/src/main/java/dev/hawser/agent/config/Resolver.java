@@ -159,6 +159,9 @@ final class Resolver {
   private static Secret readSecret(HawserConfig.Entry entry) {
     try {
       Path path = pathOf(entry);
+      if (Files.isDirectory(path)) {
+        throw Values.wrong(entry.setting(), entry.origin(), entry.value(), "it is a folder; name a file");
+      }
       if (Files.size(path) > MAX_SECRET_BYTES) {
         throw Values.wrong(entry.setting(), entry.origin(), entry.value(), "a secret has at most 4096 bytes");
       }

@@ -113,6 +113,8 @@ class HawserConfigTest {
         .isInstanceOf(ConfigException.class).hasMessageContaining("both secret").hasMessageContaining("keep one");
     assertThatThrownBy(() -> of("HAWSER_SECRET_FILE", directory.resolve("none").toString()))
         .isInstanceOf(ConfigException.class).hasMessageContaining("secret-file").hasMessageContaining("cannot be read");
+    assertThatThrownBy(() -> of("HAWSER_SECRET_FILE", directory.toString())).isInstanceOf(ConfigException.class)
+        .hasMessageContaining("it is a folder; name a file");
   }
 
   @Test
