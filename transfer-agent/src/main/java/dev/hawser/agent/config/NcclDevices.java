@@ -48,7 +48,12 @@ final class NcclDevices {
     boolean exact = rest.startsWith("=");
     List<String> devices = new ArrayList<>();
     for (String entry : (exact ? rest.substring(1) : rest).split(",", -1)) {
-      devices.add(device(value, entry.strip(), exact));
+      if (!entry.isBlank()) { // NCCL, too, goes over these, and what serves NCCL must not stop an agent
+        devices.add(device(value, entry.strip(), exact));
+      }
+    }
+    if (devices.isEmpty()) {
+      throw wrong(value, "");
     }
     Map<String, String> all = new TreeMap<>(settings);
     all.put(SETTING, (excludes ? "^" : "") + String.join(",", devices));

@@ -321,7 +321,9 @@ class HawserConfigTest {
     assertThat(of("NCCL_IB_HCA", "=mlx5_0::0:1,mlx5_1:2:0").transportSettings())
         .containsEntry("verbs.devices", "mlx5_0,mlx5_1:2");
     assertThat(of("NCCL_IB_HCA", "mlx5_0:1:-1:-1").transportSettings()).containsEntry("verbs.devices", "mlx5_0*:1");
-    for (String wrong : List.of("^", "=", "^=", ",,,", "mlx5_0,", "mlx5_0:", "mlx5_0:banana", "mlx5_0:0", "mlx5_0:256",
+    assertThat(of("NCCL_IB_HCA", "=mlx5_0,,mlx5_1,").transportSettings())
+        .containsEntry("verbs.devices", "mlx5_0,mlx5_1");
+    for (String wrong : List.of("^", "=", "^=", ",,,", "mlx5_0:", "mlx5_0:banana", "mlx5_0:0", "mlx5_0:256",
         "mlx5_0:-1", "mlx5_0::", "mlx5_0:1:a", "mlx5_0:1:0:0:0", ":1", "mlx5_*", "=^mlx5", "mlx5_0,=mlx5_1",
         "mlx5 0")) {
       assertThatThrownBy(() -> of("NCCL_IB_HCA", wrong)).as(wrong).isInstanceOf(ConfigException.class)
