@@ -24,38 +24,15 @@ final class ByteShares {
   /** Who has said nothing for so long is not busy any more. */
   static final long LATELY_NANOS = 100_000_000;
 
-  /**
-   * Said to all at the same time, in place of a share: keep the least under way until what is there now has gone. Who came
-   * while the queue was long takes it for the way, and wants as much as keeps it as long. So it is let run out when somebody
-   * has come, and now and then, since ways change.
-   */
-  static final long RUN_OUT = 0;
-
-  /** How often it is let run out at least, and at most, however many come and go. */
-  private static final long RUN_OUT_NANOS = 5_000_000_000L;
-
-  private static final long RUN_OUT_AGAIN_NANOS = 500_000_000;
-
-  /**
-   * Who was held back so lately is so still. A link has some chunks under way and now and then one less than it may have; to
-   * give the others what it does not use at such a moment would give a few all that there is.
-   */
-  private static final long HELD_NANOS = 100_000_000;
-
   private final List<Member> members = new ArrayList<>();
-  private boolean everRanOut;
-  private boolean somebodyCame;
-  private long ranOutAt;
 
   /** One link's part in it. */
   static final class Member {
     private long wanted;
     private long most;
     private boolean held;
-    private long heldAt;
     private long reportedAt;
     private boolean listed;
-    private boolean runOut;
   }
 
   /**
@@ -65,46 +42,19 @@ final class ByteShares {
    * @param most bytes that it may have under way at most, even alone
    * @param held whether its present share holds something back
    * @param now monotonic nanoseconds
-   * @return bytes that it may have under way; {@link #ALONE} if no other member is busy; {@link #RUN_OUT} now and then
+   * @return bytes that it may have under way; {@link #ALONE} if no other member is busy
    */
   synchronized long report(Member member, long wanted, long most, boolean held, long now) {
     member.wanted = wanted;
     member.most = most;
-    if (held) {
-      member.held = true;
-      member.heldAt = now;
-    } else {
-      member.held &= now - member.heldAt < HELD_NANOS;
-    }
+    member.held = held;
     member.reportedAt = now;
     if (!member.listed) {
       member.listed = true;
       members.add(member);
-      somebodyCame = true;
     }
     dropSilent(now);
-    if (members.size() == 1) {
-      member.runOut = false;
-      return ALONE;
-    }
-    letRunOut(now);
-    if (member.runOut) {
-      member.runOut = false;
-      return RUN_OUT;
-    }
-    return Math.max(1, share());
-  }
-
-  private void letRunOut(long now) {
-    if (everRanOut && now - ranOutAt < (somebodyCame ? RUN_OUT_AGAIN_NANOS : RUN_OUT_NANOS)) {
-      return;
-    }
-    everRanOut = true;
-    somebodyCame = false;
-    ranOutAt = now;
-    for (int i = 0; i < members.size(); i++) {
-      members.get(i).runOut = true;
-    }
+    return members.size() == 1 ? ALONE : share();
   }
 
   private void dropSilent(long now) {

@@ -383,13 +383,12 @@ final class Initiation {
         if (idle) {
           pace.leftOut(busyNanos[g.path.tierIndex]);
         }
-        long most = mostInFlight(g);
-        RouteFlight flight = g.path.flight;
-        long may = flight == null ? pace.flight(most) : flight.flight(pace, most);
-        tables[g.path.tierIndex].add(pace.rate(idle, now), g.bytesInFlight, may, g.room() > 0);
+        tables[g.path.tierIndex].add(
+            pace.rate(idle, now), g.bytesInFlight, pace.flight(mostInFlight(g)), g.room() > 0);
         rows.get(g.path.tierIndex).add(g);
+        RouteFlight flight = g.path.flight;
         if (flight != null) {
-          flight.add(g, most);
+          flight.add(g, mostInFlight(g));
         }
       }
     }

@@ -22,24 +22,6 @@ final class RouteFlight {
   /** A chunk is at most this part of what may be under way, so that little is enough to keep a path busy. */
   private static final int PARTS = 4;
 
-  /** Who had much under way so lately is busy still, while anything is: a few chunks may wait so long in a queue. */
-  private static final long BUSY_NANOS = 500_000_000;
-
-  /**
-   * While a share holds us back, a path may have so many times what its own rate asks for. That rate is what its share of
-   * the queue made it, so who has less would ask for less still, and would leave its share to the others.
-   */
-  private static final int BEYOND_ITS_RATE = 4;
-
-  /**
-   * A queue that is let run out has done so when so many times the least was posted: the second time behind acknowledgements
-   * of the first, which found the way without it.
-   */
-  private static final int SEEN = 2;
-
-  /** It ends then, whatever was not posted or did not come back. */
-  private static final long RUN_OUT_NANOS = 500_000_000;
-
   private final ByteShares out;
   private final ByteShares in;
   private final ByteShares.Member writer = new ByteShares.Member();
@@ -58,14 +40,6 @@ final class RouteFlight {
   private long most;
   private @Nullable PathGeneration speaker;
   private long nextReport;
-
-  /** While a queue runs out: what may still be posted; 0 if none does. */
-  private long runsOut;
-
-  private long runsOutUntil;
-
-  private long writesUntil;
-  private long readsUntil;
 
   private long writeShare = ByteShares.ALONE;
   private long readShare = ByteShares.ALONE;
@@ -102,8 +76,6 @@ final class RouteFlight {
     this.smallestChunk = smallestChunk;
     this.least = least;
     this.nextReport = now;
-    this.writesUntil = now;
-    this.readsUntil = now;
   }
 
   // ------------------------------------------------------------------ what is under way
@@ -136,7 +108,6 @@ final class RouteFlight {
   }
 
   void posted(Op op, long length) {
-    runsOut = Math.max(0, runsOut - length);
     if (op == Op.READ) {
       reads += length;
     } else {
@@ -145,17 +116,6 @@ final class RouteFlight {
   }
 
   // ------------------------------------------------------------------ how much may be
-
-  /**
-   * Bytes that may be under way on one of its paths, for what that path is.
-   *
-   * @param limit at most
-   */
-  long flight(PathPace pace, long limit) {
-    long alone = pace.flight(limit);
-    boolean shared = Math.min(Math.min(writeShare, readShare), credit) != ByteShares.ALONE;
-    return shared ? Math.min(limit, BEYOND_ITS_RATE * alone) : alone;
-  }
 
   /** Bytes that can still be posted; what is not enough for a chunk is noted as holding it back. */
   long left(Op op, long wantedNow) {
@@ -169,8 +129,8 @@ final class RouteFlight {
       if (op == Op.READ) {
         heldByReadShare = true;
       } else {
-        heldByWriteShare |= runsOut > 0 || Math.max(least, writeShare) - under < enough;
-        heldByCredit |= runsOut > 0 || Math.max(least, credit) - under < enough;
+        heldByWriteShare |= Math.max(least, writeShare) - under < enough;
+        heldByCredit |= Math.max(least, credit) - under < enough;
       }
       return 0;
     }
@@ -178,22 +138,15 @@ final class RouteFlight {
   }
 
   private long may(Op op) {
-    if (runsOut > 0) {
-      return least;
-    }
     return Math.max(least, op == Op.READ ? readShare : Math.min(writeShare, credit));
   }
 
   /**
    * The target's word.
    *
-   * @param bytes negative for no limit; {@link ByteShares#RUN_OUT}
+   * @param bytes negative for no limit
    */
   void lent(long bytes, long now) {
-    if (bytes == ByteShares.RUN_OUT) {
-      letRunOut(now);
-      return;
-    }
     credit = bytes < 0 ? ByteShares.ALONE : bytes;
     creditUntil = now + ByteShares.LATELY_NANOS;
   }
@@ -201,21 +154,6 @@ final class RouteFlight {
   /** A new session: nothing is known of what the target lends. */
   void forgetCredit() {
     credit = ByteShares.ALONE;
-  }
-
-  /** The least is kept under way until what is there has gone, and what follows it has found how long the way is. */
-  private void letRunOut(long now) {
-    runsOut = SEEN * least;
-    runsOutUntil = now + RUN_OUT_NANOS;
-  }
-
-  /** Our own rail's word. */
-  private long share(long share, long before, long now) {
-    if (share == ByteShares.RUN_OUT) {
-      letRunOut(now);
-      return before;
-    }
-    return share;
   }
 
   // ------------------------------------------------------------------ reports
@@ -231,26 +169,16 @@ final class RouteFlight {
     if (credit != ByteShares.ALONE && now - creditUntil >= 0) {
       credit = ByteShares.ALONE;
     }
-    if (runsOut > 0 && now - runsOutUntil >= 0) {
-      runsOut = 0;
-    }
     long both = mostWrites + mostReads;
-    // Who has no more than the least since no more may be under way is as busy as one who has more.
-    if (mostWrites > least || heldByWriteShare || heldByCredit) {
-      writesUntil = now + BUSY_NANOS;
-    }
-    if (mostReads > least || heldByReadShare) {
-      readsUntil = now + BUSY_NANOS;
-    }
-    if (mostWrites > 0 && now - writesUntil < 0) {
+    if (mostWrites > least) {
       long part = part(mostWrites, both);
-      writeShare = share(out.report(writer, part, most, heldByWriteShare, now), writeShare, now);
+      writeShare = out.report(writer, part, most, heldByWriteShare, now);
       herald.demand(speaker, part, most, heldByCredit);
     } else {
       writeShare = ByteShares.ALONE;
     }
-    readShare = mostReads > 0 && now - readsUntil < 0
-        ? share(in.report(reader, part(mostReads, both), most, heldByReadShare, now), readShare, now)
+    readShare = mostReads > least
+        ? in.report(reader, part(mostReads, both), most, heldByReadShare, now)
         : ByteShares.ALONE;
     heldByWriteShare = false;
     heldByReadShare = false;
