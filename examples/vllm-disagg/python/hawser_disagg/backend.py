@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
 import sys
 from dataclasses import dataclass
-from typing import Callable, Optional, Protocol, Sequence
+from typing import Any, Callable, Optional, Protocol, Sequence
 
 import numpy as np
 
@@ -78,18 +79,17 @@ def choose(name: str, device: Optional[str]) -> Backend:
     Raises:
         BackendError: if it cannot be had.
     """
-    if name == "numpy" or (name == "auto" and not device and _missing()):
+    if name == "numpy" or (name == "auto" and device is None and not _finds_gpu()):
         if device not in (None, "cpu"):
             raise BackendError(f"--device {device}: numpy computes on the CPU only; take --backend transformers")
         return Backend()
-    missing = [module for module in ("torch", "transformers") if importlib.util.find_spec(module) is None]
+    missing = _missing()
     if missing:
         raise BackendError(f"--backend transformers needs {' and '.join(missing)}: pip install {' '.join(missing)}")
-    # Both before PyTorch is loaded: cuBLAS gives equal bits only with a workspace of its own.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    import torch
-
+    try:
+        torch = _torch()
+    except (ImportError, OSError) as e:
+        raise BackendError(f"--backend transformers: PyTorch cannot be loaded: {e}") from None
     if device is None:
         device = "cuda:0"
     try:
@@ -106,13 +106,26 @@ def choose(name: str, device: Optional[str]) -> Backend:
     return Backend("transformers", device)
 
 
-def _missing() -> bool:
-    """Whether anything is missing that transformers on a GPU takes. PyTorch is loaded only where it is."""
-    if any(importlib.util.find_spec(module) is None for module in ("torch", "transformers")):
-        return True
-    import torch
+def _missing() -> list[str]:
+    return [module for module in ("torch", "transformers") if importlib.util.find_spec(module) is None]
 
-    return not torch.cuda.is_available()
+
+def _finds_gpu() -> bool:
+    """Whether there is all that transformers on a GPU takes. PyTorch is loaded only where both are installed."""
+    if _missing():
+        return False
+    try:
+        return bool(_torch().cuda.is_available())
+    except (ImportError, OSError) as e:
+        print(f"PyTorch is there and cannot be loaded, so numpy computes: {e}", file=sys.stderr)
+        return False
+
+
+def _torch() -> Any:
+    # Before PyTorch is loaded: cuBLAS gives equal bits only with a workspace of its own, and nothing is to be downloaded.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    return importlib.import_module("torch")
 
 
 def main() -> int:

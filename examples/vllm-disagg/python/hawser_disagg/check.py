@@ -74,33 +74,42 @@ class Reference:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._models: dict[tuple[int, str], Model] = {}
+        self._lock = threading.Lock()
         self._known: dict[Any, tuple[bytes, list[int]]] = {}
 
-    def model(self, kind: Kind) -> Any:
-        """The model that engines of this kind have."""
+    def generate(self, prompt: Sequence[int], kind: Kind) -> list[int]:
+        """The tokens that transformers alone computes."""
+        with self._lock:
+            return self._model(kind).generate(prompt, TOKENS)
+
+    def _model(self, kind: Kind) -> Any:
         key = (kind.model, kind.dtype)
         if key not in self._models:
             self._models[key] = self.backend.model(LlamaShape(seed=kind.model), kind.dtype)
         return self._models[key]
 
     def run(self, prompt: Sequence[int], kind: Kind, tokens: int = TOKENS) -> tuple[bytes, list[int]]:
-        """The logits of the first step behind the prefill, and the tokens."""
+        """The logits of the first step behind the prefill, and the tokens. Thread-safe."""
         key = (tuple(prompt), kind.dtype, kind.chunk, kind.model, tokens)
-        if key not in self._known:
-            model = self.model(kind)
-            pool = EnginePool(model.shape, "NHD", 4096 // 16, 16, 1, 1, self.backend.arrays(kind.dtype))
-            store = RequestStore(pool, list(range(1, 256)))
-            chunk = kind.chunk or len(prompt)
-            for first in range(0, len(prompt), chunk):
-                model.forward(prompt[first : first + chunk], first, store)
-            logits = model.forward([prompt[-1]], len(prompt) - 1, store)
-            first_logits = logits.tobytes()
-            out = [int(logits.argmax())]
-            while len(out) < tokens:
-                logits = model.forward([out[-1]], len(prompt) + len(out) - 1, store)
-                out.append(int(logits.argmax()))
-            self._known[key] = (first_logits, out)
-        return self._known[key]
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._computed(prompt, kind, tokens)
+            return self._known[key]
+
+    def _computed(self, prompt: Sequence[int], kind: Kind, tokens: int) -> tuple[bytes, list[int]]:
+        model = self._model(kind)
+        pool = EnginePool(model.shape, "NHD", 4096 // 16, 16, 1, 1, self.backend.arrays(kind.dtype))
+        store = RequestStore(pool, list(range(1, 256)))
+        chunk = kind.chunk or len(prompt)
+        for first in range(0, len(prompt), chunk):
+            model.forward(prompt[first : first + chunk], first, store)
+        logits = model.forward([prompt[-1]], len(prompt) - 1, store)
+        first_logits = logits.tobytes()
+        out = [int(logits.argmax())]
+        while len(out) < tokens:
+            logits = model.forward([out[-1]], len(prompt) + len(out) - 1, store)
+            out.append(int(logits.argmax()))
+        return first_logits, out
 
 
 def prompt_of(length: int, seed: int) -> list[int]:
@@ -127,9 +136,9 @@ class Check:
         return self._engines[kind]
 
     def begin(self, *kinds: Kind) -> None:
-        """Starts those that there are not yet, side by side."""
-        for kind in kinds:
-            self.engine(kind)
+        """Starts those that there are not yet, side by side, and waits until they serve."""
+        for engine in [self.engine(kind) for kind in kinds]:
+            engine.url  # raises if it does not start
 
     def start(self, kind: Kind, name: Optional[str] = None, port: Optional[int] = None) -> EngineProcess:
         """Another engine of this kind."""
@@ -297,7 +306,7 @@ def by_transformers_alone(check: Check) -> str:
     """The reference itself: its tokens are those that transformers computes with the cache that it brings."""
     prompts = [prompt_of(length, 70 + length) for length in (17, 53)]
     for prompt in prompts:
-        alone = check.reference.model(P).generate(prompt, TOKENS)
+        alone = check.reference.generate(prompt, P)
         ours = check.reference.run(prompt, P)[1]
         if ours != alone:
             raise Mismatch(f"the tokens of a paged cache are {ours}, of transformers alone {alone}")
