@@ -149,6 +149,7 @@ serve() {
   trap stop EXIT
   trap 'exit 0' INT TERM
   backend=$("$python" -m hawser_disagg.backend "${computing[@]}") || exit
+  computing=(--backend "${backend%% on *}" --device "${backend##* on }") # decided once
   printf '%-9s %s\n' model "a small Llama with random weights, computed by $backend"
   start metadata java dev.hawser.example.disagg.MetadataMain
   metadata=$url

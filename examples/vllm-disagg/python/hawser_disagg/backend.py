@@ -69,8 +69,10 @@ class Backend:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options by which one is chosen."""
-    parser.add_argument("--backend", choices=NAMES, default="auto", help="what computes; auto: transformers if there is a GPU")
-    parser.add_argument("--device", help="of PyTorch's, such as cuda:1 or cpu; default: cuda:0")
+    parser.add_argument(
+        "--backend", choices=NAMES, default="auto", help="what computes; auto: transformers where PyTorch finds a GPU, else numpy"
+    )
+    parser.add_argument("--device", help="of PyTorch's, such as cuda:1 or cpu, for transformers; default: cuda:0")
 
 
 def choose(name: str, device: Optional[str]) -> Backend:
@@ -79,29 +81,34 @@ def choose(name: str, device: Optional[str]) -> Backend:
     Raises:
         BackendError: if it cannot be had.
     """
-    if name == "numpy" or (name == "auto" and device is None and not _finds_gpu()):
+    if name == "numpy" or (name == "auto" and (device == "cpu" or (device is None and not _finds_gpu()))):
         if device not in (None, "cpu"):
             raise BackendError(f"--device {device}: numpy computes on the CPU only; take --backend transformers")
         return Backend()
     missing = _missing()
     if missing:
-        raise BackendError(f"--backend transformers needs {' and '.join(missing)}: pip install {' '.join(missing)}")
-    try:
-        torch = _torch()
-    except (ImportError, OSError) as e:
-        raise BackendError(f"--backend transformers: PyTorch cannot be loaded: {e}") from None
+        raise BackendError(
+            f"transformers is to compute, and there is no {' and no '.join(missing)}: {sys.executable} -m pip install"
+            f" {' '.join(missing)}"
+        )
+    torch, problem = _load()
+    if torch is None:
+        raise BackendError(f"transformers is to compute, and cannot: {problem}")
     if device is None:
         device = "cuda:0"
     try:
-        kind = torch.device(device).type
+        kind, index = torch.device(device).type, torch.device(device).index
     except RuntimeError as e:
         raise BackendError(f"--device {device}: {e}") from None
-    if kind not in ("cpu", "cuda"):
+    if kind not in ("cpu", "cuda") or (kind == "cpu" and index is not None):
         raise BackendError(f"--device {device}: give cpu or cuda:N")
     if kind == "cuda":
         count = torch.cuda.device_count()
-        if (torch.device(device).index or 0) >= count:
+        if device != "cuda" and device != f"cuda:{index}":  # what PyTorch makes of a number that is too large
+            raise BackendError(f"--device {device}: give cpu or cuda:N")
+        if (index or 0) >= count:
             raise BackendError(f"--device {device}: PyTorch {torch.__version__} finds {count} GPUs; give cpu, or take numpy")
+        device = f"cuda:{index or 0}"
     torch.set_num_threads(1)  # equal bits in every process, and no more threads than it takes
     return Backend("transformers", device)
 
@@ -111,21 +118,31 @@ def _missing() -> list[str]:
 
 
 def _finds_gpu() -> bool:
-    """Whether there is all that transformers on a GPU takes. PyTorch is loaded only where both are installed."""
+    """Whether there is all that transformers on a GPU takes. Nothing is loaded unless both modules are installed."""
     if _missing():
         return False
-    try:
-        return bool(_torch().cuda.is_available())
-    except (ImportError, OSError) as e:
-        print(f"PyTorch is there and cannot be loaded, so numpy computes: {e}", file=sys.stderr)
+    torch, problem = _load()
+    if torch is None:
+        print(f"numpy computes, for transformers cannot: {problem}", file=sys.stderr)
         return False
+    return bool(torch.cuda.is_available())
 
 
-def _torch() -> Any:
+def _load() -> tuple[Any, str]:
+    """PyTorch; None, and why, if it or transformers cannot be used."""
     # Before PyTorch is loaded: cuBLAS gives equal bits only with a workspace of its own, and nothing is to be downloaded.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    return importlib.import_module("torch")
+    try:
+        torch = importlib.import_module("torch")
+        if not hasattr(torch, "cuda"):
+            return None, f"what is loaded as torch is no PyTorch ({getattr(torch, '__path__', 'without a path')})"
+        cache = importlib.import_module("transformers.cache_utils")
+        if not hasattr(cache, "CacheLayerMixin"):
+            return None, "transformers is too old: its caches have no layers of their own; 5.15 or newer is needed"
+    except Exception as e:  # broken installations raise anything
+        return None, f"{type(e).__name__}: {e}"
+    return torch, ""
 
 
 def main() -> int:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -216,7 +218,8 @@ class Check:
         theirs, ours = self.engine(p).look(request_id), self.engine(d).look(request_id)
         checksums = _differences(theirs.get("digests"), ours.get("digests"), -(-len(prompt) // UNIT))
         if reply.status != 200:
-            raise Mismatch(f"the decode engine answered {reply.status}: {reply.body.get('error', reply.body)}; {checksums}")
+            answer = f"the decode engine answered {reply.status}: {reply.body.get('error', reply.body)}"
+            raise Mismatch(f"{checksums}; {answer}" if checksums else answer)
         if checksums:
             raise Mismatch(checksums)
         logits, expected = self.reference.run(prompt, p, tokens)
@@ -556,11 +559,15 @@ def control(p_fault: Optional[str], d_fault: Optional[str], push: bool = False) 
     def run(check: Check) -> str:
         p, d = replace(P, number=9), replace(D, number=9)
         check.begin(p, d)
+        transfer = check.push if push else check.pull
+        transfer(p, d, prompt_of(60, 61))  # without the fault these engines agree
         check.engine(p).plant(p_fault)
         check.engine(d).plant(d_fault)
         try:
-            (check.push if push else check.pull)(p, d, prompt_of(60, 60))
+            transfer(p, d, prompt_of(60, 60))
         except Mismatch as e:
+            if "checksums differ" not in str(e):
+                raise Mismatch(f"something else went wrong: {e}") from None
             return f"noticed: {e}"
         finally:
             if d_fault == "no-wait":  # its blocks were given back while they were written to
@@ -652,7 +659,9 @@ def main() -> int:
         backend = choose(options.backend, options.device)
     except BackendError as e:
         parser.error(str(e))
-    log = options.log or os.path.join(tempfile.mkdtemp(prefix="hawser-check-"), "engines.log")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # and end the engines, too
+    folder = None if options.log else tempfile.mkdtemp(prefix="hawser-check-")
+    log = options.log or os.path.join(str(folder), "engines.log")
     chosen = [c for c in CASES if (c.short or not options.short) and (not options.only or options.only in c.name)]
     print(f"      computed by {backend}", flush=True)
     check = Check(log, options.metadata, backend)
@@ -671,10 +680,15 @@ def main() -> int:
                 print(f"FAIL  {case.name}: {e}", flush=True)
     finally:
         check.close()
-    verdict = "all as it should be" if not failed else f"{failed} wrong; the engines' log is {log}"
     ran = len(chosen) - skipped
+    if not ran:
+        print(f"FAIL  nothing was run: {skipped or 'no'} cases are chosen, and none of them can be run here", flush=True)
+        return 1
+    verdict = "all as it should be" if not failed else f"{failed} wrong; the engines' log is {log}"
     print(f"{'FAIL' if failed else 'ok  '}  {ran} cases in {time.monotonic() - begun:.0f} s: {verdict}", flush=True)
-    return 1 if failed or not ran else 0
+    if folder is not None and not failed:
+        shutil.rmtree(folder)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

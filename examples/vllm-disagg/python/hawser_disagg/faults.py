@@ -9,8 +9,6 @@ from typing import Any, Optional
 
 import numpy as np
 
-from hawser_vllm.connector import stream_event
-
 from .engine import Engine
 
 FAULTS = (
@@ -39,7 +37,8 @@ def plant(engine: Engine, fault: Optional[str]) -> None:
     engine.pool.late = fault in ("late", "no-stream-wait")
     engine.on_freed = engine.pool.poison if fault == "overwrite-freed" else None
     for _, connector in engine.workers:
-        connector.worker.stream_event = _no_event if fault == "no-stream-wait" else stream_event
+        worker = connector.worker
+        worker.pushed_event = _no_event if fault == "no-stream-wait" else worker.stream_event
         kv = connector.worker.kv
         kv.receiver.tamper = {"drop-block": _drop, "swap-blocks": _swap}.get(fault or "")
         kv.receiver.ignore_grant = fault == "ignore-grant"

@@ -56,4 +56,5 @@ class TorchArrays:
 
     def be_late(self) -> None:
         if self.device.type == "cuda":
-            torch.cuda._sleep(_LATE)
+            with torch.cuda.device(self.device):
+                torch.cuda._sleep(_LATE)

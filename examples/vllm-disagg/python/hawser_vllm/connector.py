@@ -242,7 +242,10 @@ class _WorkerHalf:
             our_address=self._address,
             own_workers=lambda: self._engine().workers,
         )
-        self.stream_event = stream_event
+        gpu = _gpu_of(caches)
+        self.stream_event: Callable[[], Optional[Callable[[], bool]]] = lambda: stream_event(gpu)
+        # For tests that prove that a fault is noticed: what is recorded behind a layer that is pushed.
+        self.pushed_event = self.stream_event
 
     def told(self) -> HawserHandshakeMetadata:
         """This worker."""
@@ -299,7 +302,7 @@ class _WorkerHalf:
     def layer_computed(self, layer: str) -> None:
         """A layer of this step's requests is computed, or is enqueued on a GPU."""
         if self._pushing:
-            ready = self.stream_event()
+            ready = self.pushed_event()
             for part in self.kv.geometry.layers:
                 if part.name == layer or part.name.startswith(layer + "#"):
                     for transfer in self._pushing:
@@ -341,16 +344,29 @@ class _WorkerHalf:
         return invalid
 
 
-def stream_event() -> Any:
-    """What waits for all that this thread has enqueued on its GPU; None without one."""
-    import sys
+def stream_event(device: Any) -> Optional[Callable[[], bool]]:
+    """What tells whether a GPU has done all that this thread has enqueued on it until now, and raises what it has failed of.
 
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    Args:
+        device: PyTorch's; None where there is no GPU, which gives None.
+    """
+    if device is None:
         return None
+    import torch
+
     event = torch.cuda.Event()
-    event.record()
-    return event.synchronize
+    event.record(torch.cuda.current_stream(device))
+    return event.query
+
+
+def _gpu_of(caches: Mapping[str, Any]) -> Any:
+    """The GPU on which caches are, as PyTorch names it; None if they are on none."""
+    for cache in caches.values():
+        for tensor in cache if isinstance(cache, (list, tuple)) else [cache]:
+            device = getattr(tensor, "device", None)
+            if getattr(device, "type", None) == "cuda":
+                return device
+    return None
 
 
 def _ranks_of_vllm(config: ConnectorConfig, vllm_config: Any) -> Ranks:

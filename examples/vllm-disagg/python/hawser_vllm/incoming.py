@@ -68,6 +68,7 @@ class Reception:
     ready: bool = False
     counter: int = 0
     expectation: Optional[Expectation] = None
+    idle: Optional[Callable[[], bool]] = None
     fencing_until: float = 0.0
 
     def invalid_blocks(self) -> set[int]:
@@ -108,16 +109,45 @@ class Receiver:
         blocks: BlockMap,
         push: bool,
         timeout: float,
-        idle: Optional[Callable[[], None]] = None,
+        idle: Optional[Callable[[], bool]] = None,
     ) -> Reception:
-        """Starts one, in the background, when idle() has returned: the GPU may still have work for those who had the blocks
-        before."""
+        """Starts one, in the background.
+
+        Args:
+            request_id: of the engine here.
+            transfer_id: by which both engines know it.
+            source: the producer.
+            blocks: what goes where.
+            push: whether the producer writes.
+            timeout: seconds.
+            idle: whether the GPU has done what it was given before, which may still write to the blocks; raises what it has
+                failed of. Nothing is asked of the producer until then.
+        """
         now = self._clock()
-        reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now)
+        reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now, idle=idle)
         with self._lock:
             self._open[transfer_id] = reception
-        self._executor.submit(self._start, reception, idle)
+            self._begin(reception)
         return reception
+
+    def begin_waiting(self) -> None:
+        """Starts those whose blocks the GPU has done with; to be called now and then. Never blocks."""
+        with self._lock:
+            for reception in list(self._open.values()):
+                if reception.idle is not None:
+                    self._begin(reception)
+
+    def _begin(self, reception: Reception) -> None:
+        if reception.error is not None:
+            return
+        try:
+            if reception.idle is not None and not reception.idle():
+                return
+        except Exception as e:  # whatever the framework raises when its device fails
+            self._fail(reception, f"this engine's GPU failed before the blocks could be received into: {type(e).__name__}: {e}")
+            return
+        reception.idle = None
+        self._executor.submit(self._start, reception)
 
     def notify_only(self, transfer_id: str, source: Address) -> None:
         """Tells the producer that nothing of a request is wanted (any more)."""
@@ -148,10 +178,8 @@ class Receiver:
 
     # ------------------------------------------------------------------------------------------- the start
 
-    def _start(self, reception: Reception, idle: Optional[Callable[[], None]]) -> None:
+    def _start(self, reception: Reception) -> None:
         try:
-            if idle is not None:
-                idle()
             engine = self._peers.engine(reception.source)
             wanted = shares(self._peers.geometry, engine.description.workers)
             with self._lock:
@@ -251,6 +279,7 @@ class Receiver:
 
     def poll(self) -> list[Reception]:
         """Those that are over since the last call: with an error, or well."""
+        self.begin_waiting()
         now = self._clock()
         ended = []
         with self._lock:
@@ -263,7 +292,11 @@ class Receiver:
 
     def _advance(self, reception: Reception, now: float) -> None:
         if reception.error is None and now > reception.deadline:
-            self._fail(reception, f"the KV cache did not arrive within {reception.deadline - reception.begun:.1f} s")
+            patience = f"within {reception.deadline - reception.begun:.1f} s"
+            if reception.idle is None:
+                self._fail(reception, f"the KV cache did not arrive {patience}")
+            else:
+                self._fail(reception, f"this engine's GPU did not finish what it was given before {patience}: nothing was asked for")
         if reception.error is not None:
             self._wind_up(reception, now)
             return
@@ -311,8 +344,9 @@ class Receiver:
             reception = self._open.get(transfer_id)
             if reception is not None:
                 self._stats.count("num_aborted_reqs")
+                asked = bool(reception.legs) or reception.idle is not None  # _fail tells of the latter
                 self._fail(reception, "the request was aborted")
-                if not reception.legs and not reception.push:
+                if not asked and not reception.push:
                     self.notify_only(transfer_id, reception.source)  # nobody there was asked for anything yet
 
     def _fail(self, reception: Reception, reason: str) -> None:
@@ -322,6 +356,11 @@ class Receiver:
             logger.warning("request %s (%s): %s", reception.request_id, reception.transfer_id, reason)
             self._stats.count("num_failed_transfers")
             reception.error = reason
+            if reception.idle is not None:  # it never came to asking: the producer need not wait for it
+                reception.idle = None
+                if not reception.push:
+                    self.notify_only(reception.transfer_id, reception.source)
+                return
             self._peers.forget(reception.source)
             reception.fencing_until = self._clock() + 2.0
             if reception.expectation is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from .stats import TransferStats
 logger = logging.getLogger("hawser.vllm")
 
 _REMEMBERED = 4096
+
+# Seconds between looks whether a GPU has computed a layer: short at first, for most are there by then.
+_FIRST_PAUSE, _LONGEST_PAUSE = 20e-6, 1e-3
 
 
 @dataclass
@@ -46,10 +50,11 @@ class _Push:
     groups: tuple[tuple[int, ...], ...]
     tokens: int
     until: float
-    layers: dict[str, Optional[Callable[[], None]]] = field(default_factory=dict)
+    layers: dict[str, Optional[Callable[[], bool]]] = field(default_factory=dict)
     targets: dict[str, _Target] = field(default_factory=dict)
     of: int = 1
     computed: bool = False
+    failure: Optional[str] = None
 
 
 class Pusher:
@@ -89,8 +94,9 @@ class Pusher:
         for _, message in early:
             self.reserve(message)
 
-    def computed(self, transfer_id: str, layer: str, ready: Optional[Callable[[], None]]) -> None:
-        """A layer is computed, or is enqueued on a GPU: then ready() waits for it."""
+    def computed(self, transfer_id: str, layer: str, ready: Optional[Callable[[], bool]]) -> None:
+        """A layer is computed, or is enqueued on a GPU: then ready() says whether it is there, or raises what the GPU has
+        failed of."""
         with self._lock:
             push = self._open.get(transfer_id)
             if push is None:
@@ -112,10 +118,12 @@ class Pusher:
             push = self._open.get(transfer_id)
             if push is None:
                 return
-            for target in push.targets.values():
-                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
-                self._stop(target)
+            push.failure = push.failure or reason
             push.until = 0.0
+            for target in push.targets.values():
+                if not target.done and not target.aborting:
+                    self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
+                    self._stop(target)
 
     def knows(self, transfer_id: str) -> bool:
         """Whether it was begun, and has not ended."""
@@ -203,8 +211,11 @@ class Pusher:
                 blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs)
                 push.targets[message.peer] = _Target(engine.peers[index], table, int(fields["counter"]), blocks)
             self._write(transfer_id)
-        except (KvTransferError, HawserError, KeyError, ValueError) as e:
+        except (KvTransferError, HawserError) as e:
             self._refuse(message, f"{type(e).__name__}: {e}")
+        except Exception as e:  # whatever a message of another version has in it
+            logger.warning("request %s: what %s reserves cannot be used: %r", transfer_id, message.peer, e)
+            self._refuse(message, f"what was reserved cannot be used: {type(e).__name__}: {e}")
 
     def _write(self, transfer_id: str) -> None:
         while True:
@@ -214,7 +225,7 @@ class Pusher:
             if push is None or work is None:
                 return
             target, layer = work
-            failure = self._wait(push.layers[layer])
+            failure = self._wait(push, target, push.layers[layer])
             with self._lock:
                 target.posting -= 1
                 if target.aborting:
@@ -224,19 +235,28 @@ class Pusher:
                         self._post(transfer_id, target, layer)
                 except (KvTransferError, HawserError) as e:
                     failure = str(e)
+                except Exception as e:  # a fault of ours must end the push, not pass for its end
+                    logger.exception("request %s, layer %s to %s: writing it failed", transfer_id, layer, target.peer.name)
+                    failure = f"{type(e).__name__}: {e}"
+                if failure is not None:
+                    self.fail(transfer_id, failure)  # before anybody finds nothing under way and takes it for the end
             if failure is not None:
                 logger.warning("request %s, layer %s to %s: %s", transfer_id, layer, target.peer.name, failure)
-                self.fail(transfer_id, failure)
                 return
 
-    @staticmethod
-    def _wait(ready: Optional[Callable[[], None]]) -> Optional[str]:
-        """Waits for a layer that a GPU computes; gives why it will not be."""
+    def _wait(self, push: _Push, target: _Target, ready: Optional[Callable[[], bool]]) -> Optional[str]:
+        """Waits for a layer that a GPU computes, as long as somebody wants it; gives why there is none."""
+        begun, pause = self._clock(), _FIRST_PAUSE
         try:
-            if ready is not None:
-                ready()
+            while ready is not None and not ready():
+                if target.aborting:
+                    return None
+                if push.until <= self._clock():
+                    return f"this engine's GPU did not compute the layer within {self._clock() - begun:.1f} s"
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
         except Exception as e:  # whatever the framework raises when its device fails
-            return f"the layer was not computed: {type(e).__name__}: {e}"
+            return f"this engine's GPU failed before the layer was computed: {type(e).__name__}: {e}"
         return None
 
     @staticmethod
@@ -280,7 +300,7 @@ class Pusher:
                 if len(push.targets) >= push.of and all(target.done for target in push.targets.values()):
                     # Before the engine has finished with the request, its blocks are its own anyway.
                     if push.computed or push.until <= now:
-                        self._end(transfer_id, "it was handed over", expired=False)
+                        self._end(transfer_id, push.failure or "it was handed over", expired=False)
                 elif push.until <= now:
                     self._expire(transfer_id, push)
             for transfer_id, waiting in list(self._early.items()):
@@ -306,7 +326,7 @@ class Pusher:
                 self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": str(failure)})
                 self._stop(target)
         target.under_way = left
-        if target.done or left or target.posting:
+        if target.done or left or (target.posting and not target.aborting):  # of one that is aborting nothing is posted
             return
         if target.aborting:
             self._peers.send(target.peer, "aborted", {"id": transfer_id})
@@ -315,12 +335,13 @@ class Pusher:
             target.done = True
 
     def _expire(self, transfer_id: str, push: _Push) -> None:
+        reason = push.failure or "its lease has expired"
         for target in push.targets.values():
             if not target.done and not target.aborting:
-                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": "its lease has expired"})
+                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
                 self._stop(target)
         if all(not target.under_way for target in push.targets.values()):
-            self._end(transfer_id, "its lease has expired", expired=push.computed)
+            self._end(transfer_id, reason, expired=push.computed and push.failure is None)
 
     def _end(self, transfer_id: str, reason: str, expired: bool) -> None:
         if expired:

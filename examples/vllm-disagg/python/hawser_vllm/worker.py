@@ -91,6 +91,7 @@ class KvWorker:
                 notification = self.agent.next_notification(timeout=0.1)
                 self.lender.expire()
                 self.pusher.poll()
+                self.receiver.begin_waiting()
                 if notification is None:
                     continue
                 message = assembly.take(notification.peer, notification.peer_epoch, notification.payload)

@@ -12,7 +12,9 @@ from typing import Any, Iterator
 
 import pytest
 
+from hawser_vllm.errors import LayoutError
 from hawser_vllm.incoming import Receiver
+from hawser_vllm.messages import Message
 from hawser_vllm.peers import Address
 from hawser_vllm.plan import BlockMap
 from hawser_vllm.pusher import Pusher, _Target
@@ -21,17 +23,21 @@ SECONDS = 20
 
 
 class Device:
-    """Computes one layer; says when somebody waits for it."""
+    """Computes one layer; says when somebody looks whether it has."""
+
+    made: "list[Device]" = []
 
     def __init__(self) -> None:
-        self.asked, self.computed = threading.Event(), threading.Event()
+        self.made.append(self)
+        self.asked = threading.Event()
+        self.computed = False
         self.failure: Any = None
 
-    def synchronize(self) -> None:
+    def query(self) -> bool:
         self.asked.set()
-        assert self.computed.wait(SECONDS)
         if self.failure is not None:
             raise self.failure
+        return self.computed
 
 
 class Peers:
@@ -46,7 +52,10 @@ class Peers:
 
     def engine(self, address: Address) -> Any:
         self.known.set()
-        return SimpleNamespace(peers=[], description=SimpleNamespace(workers=[]))
+        return SimpleNamespace(peers=["producer"], description=SimpleNamespace(workers=[]))
+
+    def sender(self, message: Message) -> Any:
+        return message.peer
 
     def write(self, ours: Any, peer: Any, theirs: Any, **fields: Any) -> Any:
         self.written.append(list(fields["local_indices"]))
@@ -55,6 +64,14 @@ class Peers:
 
     def send(self, peer: Any, kind: str, fields: dict[str, Any]) -> None:
         self.told.append((kind, fields))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Stats:
@@ -69,11 +86,13 @@ class Stats:
 def executor() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as threads:
         yield threads
+        for device in Device.made:
+            device.computed = True  # or a test that fails would not end
 
 
-def begun(peers: Peers, executor: ThreadPoolExecutor) -> Pusher:
+def begun(peers: Peers, executor: ThreadPoolExecutor, clock: Any = Clock()) -> Pusher:
     """A push of one layer, of which the engine has done its part."""
-    pusher = Pusher(peers, Stats(), lambda: 0.0, executor, 30.0, list)  # type: ignore[arg-type]
+    pusher = Pusher(peers, Stats(), clock, executor, 30.0, list)  # type: ignore[arg-type]
     plan = SimpleNamespace(layers=lambda: ["layer"], indices=lambda blocks, layer: ([3], [4]))
     table = SimpleNamespace(plan=plan, ours=None, theirs=None)
     pusher.begin("t", [[1]], 8)
@@ -83,17 +102,26 @@ def begun(peers: Peers, executor: ThreadPoolExecutor) -> Pusher:
     return pusher
 
 
+def settle(executor: ThreadPoolExecutor) -> None:
+    """All that was submitted before is done."""
+    executor.submit(lambda: None).result(SECONDS)
+
+
+def reasons(peers: Peers) -> list[str]:
+    return [fields["reason"] for kind, fields in peers.told if kind == "refused"]
+
+
 def test_blocks_are_kept_until_a_layer_that_is_waited_for_is_written(executor: ThreadPoolExecutor) -> None:
     peers, device = Peers(), Device()
     pusher = begun(peers, executor)
-    pusher.computed("t", "layer", device.synchronize)
+    pusher.computed("t", "layer", device.query)
     assert device.asked.wait(SECONDS)
 
     pusher.poll()
     assert pusher.take_finished() == set(), "the blocks are read only when the device is done"
 
-    device.computed.set()
-    executor.submit(lambda: None).result(SECONDS)
+    device.computed = True
+    settle(executor)
     pusher.poll()
     assert peers.written == [[3]]
     assert pusher.take_finished() == {"t"}
@@ -103,40 +131,117 @@ def test_a_device_that_fails_ends_the_push_by_its_error(executor: ThreadPoolExec
     peers, device = Peers(), Device()
     device.failure = RuntimeError("CUDA error: an illegal memory access was encountered")
     pusher = begun(peers, executor)
-    device.computed.set()
-    pusher.computed("t", "layer", device.synchronize)
-    executor.submit(lambda: None).result(SECONDS)
+    pusher.computed("t", "layer", device.query)
+    settle(executor)
 
     assert peers.written == []
-    kind, fields = peers.told[0]
-    assert kind == "refused" and "illegal memory access" in fields["reason"], peers.told
+    assert len(reasons(peers)) == 1 and "illegal memory access" in reasons(peers)[0]
     pusher.poll()
     assert pusher.take_finished() == {"t"}
+    pusher.reserve(Message("reserve", "another", 1, {"id": "t"}, b""))
+    assert "illegal memory access" in reasons(peers)[1], "who comes later hears the same"
+
+
+@pytest.mark.parametrize("failure", [LayoutError("too few blocks"), IndexError("a group is missing")])
+def test_a_layer_that_cannot_be_written_is_never_taken_for_one_that_was(executor: ThreadPoolExecutor, failure: Exception) -> None:
+    peers, pusher = Peers(), None
+
+    def indices(blocks: Any, layer: str) -> Any:
+        raise failure
+
+    pusher = begun(peers, executor)
+    pusher._open["t"].targets["consumer"].table.plan.indices = indices  # type: ignore[union-attr]
+    fail = pusher.fail
+
+    def looked_at_before(transfer_id: str, reason: str) -> None:
+        other = threading.Thread(target=pusher.poll)  # as the listener does; it has to wait for the lock
+        other.start()
+        other.join(0.2)
+        fail(transfer_id, reason)
+        others.append(other)
+
+    others: list[threading.Thread] = []
+    pusher.fail = looked_at_before  # type: ignore[method-assign]
+    pusher.computed("t", "layer", None)
+    settle(executor)
+    for other in others:
+        other.join(SECONDS)
+
+    assert len(reasons(peers)) == 1 and str(failure) in reasons(peers)[0]
+
+
+def test_a_consumer_that_gives_up_is_answered_while_the_device_is_late(executor: ThreadPoolExecutor) -> None:
+    peers, device = Peers(), Device()
+    pusher = begun(peers, executor)
+    pusher.computed("t", "layer", device.query)
+    assert device.asked.wait(SECONDS)
+
+    pusher.abort(Message("abort", "consumer", 1, {"id": "t"}, b""))
+    pusher.poll()
+    assert [kind for kind, _ in peers.told] == ["aborted"]
+    settle(executor)  # the thread has not stayed with a layer that nobody wants
+    assert peers.written == []
+
+
+def test_a_device_that_hangs_holds_a_push_no_longer_than_its_lease(executor: ThreadPoolExecutor) -> None:
+    peers, device, clock = Peers(), Device(), Clock()
+    pusher = begun(peers, executor, clock)
+    pusher.computed("t", "layer", device.query)
+    assert device.asked.wait(SECONDS)
+
+    clock.now = 31.0
+    settle(executor)
+    assert peers.written == []
+    assert len(reasons(peers)) == 1 and "GPU did not compute the layer within 31.0 s" in reasons(peers)[0]
+
+
+def receiving(peers: Peers, device: Device, executor: ThreadPoolExecutor, clock: Clock, push: bool = False) -> tuple[Receiver, Any]:
+    peers.geometry = SimpleNamespace(agent="consumer", layers=())
+    receiver = Receiver(peers, Stats(), clock, executor, 1, dict)  # type: ignore[arg-type]
+    blocks = BlockMap(8, 0, ((1,),), ((2,),))
+    return receiver, receiver.receive("r", "t", Address("localhost", 1), blocks, push, 5.0, device.query)
 
 
 def test_blocks_are_not_asked_for_while_the_device_may_write_to_them(executor: ThreadPoolExecutor) -> None:
     peers, device = Peers(), Device()
-    peers.geometry = SimpleNamespace(agent="consumer", layers=())
-    receiver = Receiver(peers, Stats(), lambda: 0.0, executor, 1, dict)  # type: ignore[arg-type]
-    blocks = BlockMap(8, 0, ((1,),), ((2,),))
-    receiver.receive("r", "t", Address("localhost", 1), blocks, False, 5.0, device.synchronize)
-    assert device.asked.wait(SECONDS)
+    receiver, _ = receiving(peers, device, executor, Clock())
+    assert receiver.poll() == []
+    settle(executor)  # nobody waits for the device there: it is free for other requests
     assert not peers.known.is_set()
 
-    device.computed.set()
+    device.computed = True
+    receiver.begin_waiting()
     assert peers.known.wait(SECONDS)
 
 
 def test_a_device_that_fails_ends_a_reception_by_its_error(executor: ThreadPoolExecutor) -> None:
     peers, device = Peers(), Device()
     device.failure = RuntimeError("CUDA error: an illegal memory access was encountered")
-    device.computed.set()
-    peers.forget = lambda address: None  # type: ignore[attr-defined]
-    receiver = Receiver(peers, Stats(), lambda: 0.0, executor, 1, dict)  # type: ignore[arg-type]
-    reception = receiver.receive(
-        "r", "t", Address("localhost", 1), BlockMap(8, 0, ((1,),), ((2,),)), False, 5.0, device.synchronize
-    )
-    executor.submit(lambda: None).result(SECONDS)
+    receiver, reception = receiving(peers, device, executor, Clock())
 
-    assert not peers.known.is_set()
-    assert reception.error is not None and "illegal memory access" in reception.error
+    assert "GPU failed before" in reception.error and "illegal memory access" in reception.error
+    assert receiver.poll() == [reception]
+    settle(executor)
+    assert [kind for kind, _ in peers.told] == ["done"], "the producer need not wait"
+
+
+def test_a_device_that_hangs_ends_a_reception_at_its_deadline(executor: ThreadPoolExecutor) -> None:
+    peers, device, clock = Peers(), Device(), Clock()
+    receiver, reception = receiving(peers, device, executor, clock)
+    clock.now = 6.0
+
+    assert receiver.poll() == [reception]
+    assert "GPU did not finish" in reception.error and "nothing was asked for" in reception.error
+    settle(executor)
+    assert [kind for kind, _ in peers.told] == ["done"]
+
+
+def test_a_request_that_is_aborted_while_the_device_is_late_frees_the_producer_once(executor: ThreadPoolExecutor) -> None:
+    peers, device = Peers(), Device()
+    receiver, reception = receiving(peers, device, executor, Clock())
+    receiver.abort("t")
+    device.computed = True
+
+    assert receiver.poll() == [reception]
+    settle(executor)
+    assert [kind for kind, _ in peers.told] == ["done"]
