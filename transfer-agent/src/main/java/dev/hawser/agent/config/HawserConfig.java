@@ -40,9 +40,9 @@ import java.util.Map;
  * @param telemetryInterval how often
  * @param secret the cluster secret
  * @param tls certificates, or {@link TlsConfig#OFF}
- * @param strict whether unknown {@code HAWSER_*} variables are errors
+ * @param strict whether what is warned of is an error
  * @param entries every setting with its value, origin and meaning, for {@code hawser config}
- * @param warnings variables that look like ours and are not, one line each
+ * @param warnings variables that look like ours and are not, and those of others that cannot be honoured, one line each
  */
 public record HawserConfig(String name, List<URI> metadata, Duration metadataTtl, Duration metadataTimeout,
     Secret metadataToken,

@@ -48,12 +48,12 @@ final class NcclDevices {
     boolean exact = rest.startsWith("=");
     List<String> devices = new ArrayList<>();
     for (String entry : (exact ? rest.substring(1) : rest).split(",", -1)) {
-      if (!entry.isBlank()) { // NCCL, too, goes over these, and what serves NCCL must not stop an agent
+      if (!entry.isBlank()) { // NCCL, too, goes over these
         devices.add(device(value, entry.strip(), exact));
       }
     }
     if (devices.isEmpty()) {
-      throw wrong(value, "");
+      throw wrong(value, "it");
     }
     Map<String, String> all = new TreeMap<>(settings);
     all.put(SETTING, (excludes ? "^" : "") + String.join(",", devices));
@@ -64,17 +64,17 @@ final class NcclDevices {
   private static String device(String value, String entry, boolean exact) {
     Matcher matcher = ENTRY.matcher(entry);
     if (!matcher.matches()) {
-      throw wrong(value, entry);
+      throw wrong(value, Quoted.of(entry));
     }
     String port = Objects.requireNonNullElse(matcher.group("port"), "");
     if (!port.isEmpty() && (Integer.parseInt(port) == 0 || Integer.parseInt(port) > MOST_PORT)) {
-      throw wrong(value, entry);
+      throw wrong(value, Quoted.of(entry));
     }
     return matcher.group("name") + (exact ? "" : "*") + (port.isEmpty() ? "" : ":" + port);
   }
 
-  private static ConfigException wrong(String value, String entry) {
-    return new ConfigException(VARIABLE, VARIABLE + "=" + value + ": " + Quoted.of(entry)
+  private static ConfigException wrong(String value, String what) {
+    return new ConfigException(VARIABLE, VARIABLE + "=" + value + " is not honoured: " + what
         + " names no device; write mlx5 for all whose names begin so, =mlx5_0,mlx5_1:1 for exact names and a port from 1 to "
         + MOST_PORT + ", and ^ before the list to exclude; or set HAWSER_VERBS_DEVICES, which goes before it");
   }

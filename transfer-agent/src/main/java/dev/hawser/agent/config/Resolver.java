@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the value of each setting, and where it came from. */
@@ -30,6 +31,7 @@ final class Resolver {
   private final Map<String, String> environment;
   private final Map<Setting, ConfigFile.Line> file;
   private final EnumMap<Setting, HawserConfig.Entry> entries = new EnumMap<>(Setting.class);
+  private final List<String> foreign = new ArrayList<>(); // what of others' variables cannot be honoured
 
   Resolver(Map<Setting, String> built, Secret builtSecret, Secret builtToken, Map<String, String> environment,
       Map<Setting, ConfigFile.Line> file) {
@@ -49,7 +51,8 @@ final class Resolver {
     Secret secret = secret(Setting.SECRET, Setting.SECRET_FILE, builtSecret);
     Secret token = secret(Setting.METADATA_TOKEN, Setting.METADATA_TOKEN_FILE, builtToken);
     boolean strict = Values.bool(Setting.STRICT, origin(Setting.STRICT), text(Setting.STRICT));
-    List<String> warnings = Environment.complaints(environment);
+    Map<String, String> transportSettings = transportSettings();
+    List<String> warnings = Stream.concat(Environment.complaints(environment).stream(), foreign.stream()).toList();
     if (strict && !warnings.isEmpty()) {
       throw new ConfigException(Setting.STRICT.key(),
           String.join("; ", warnings) + " (an error because strict is set)");
@@ -60,7 +63,7 @@ final class Resolver {
         Values.urls(Setting.METADATA, origin(Setting.METADATA), text(Setting.METADATA)),
         duration(Setting.METADATA_TTL, Duration.ofMillis(100), Duration.ofDays(1)),
         duration(Setting.METADATA_TIMEOUT, MILLI, HOUR), token, pairs(Setting.LABELS), listen, advertise(),
-        transports(), Values.list(text(Setting.RAILS)), transportSettings(),
+        transports(), Values.list(text(Setting.RAILS)), transportSettings,
         integer(Setting.WORKERS, 0, 1024),
         integer(Setting.PATHS, 0, 256), lease, heartbeat, duration(Setting.CONNECT_TIMEOUT, MILLI, HOUR),
         duration(Setting.DRAIN_TIME, Duration.ZERO, Duration.ofSeconds(10)),
@@ -282,7 +285,12 @@ final class Resolver {
     if (origin.source() == Origin.Source.BUILDER) {
       return all;
     }
-    Map<String, String> used = NcclDevices.unless(all, environment);
+    Map<String, String> used = all;
+    try {
+      used = NcclDevices.unless(all, environment);
+    } catch (ConfigException e) {
+      foreign.add(e.getMessage()); // it is meant for others: no reason not to start
+    }
     if (!used.equals(listed)) {
       List<String> sources = new ArrayList<>(TransportVariables.setIn(environment));
       if (used.size() > all.size()) {
