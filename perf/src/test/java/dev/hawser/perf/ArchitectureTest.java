@@ -84,7 +84,7 @@ class ArchitectureTest {
           .onlyDependOnClassesThat(
               resideInAnyPackage(
                   transport + "..", "dev.hawser.engine.spi..", "dev.hawser.engine.net..", "dev.hawser.engine.mapped..",
-                  "dev.hawser.engine.staging..", "dev.hawser.memory..")
+                  "dev.hawser.engine.staging..", "dev.hawser.engine.text..", "dev.hawser.memory..")
                   .or(resideOutsideOfPackages("dev.hawser..")))
           .check(hawser);
     }
