@@ -294,7 +294,7 @@ hear() { # NAME FD PID DEADLINE WORD...: waits for a line that begins with one o
           ;;
         pull*) pull "${line#pull }" ;;
         still*)
-          printf 'rdma lab: rail %s stands still: no ping comes through, though its cable is in\n' "${line#still }" >&2
+          printf 'rdma lab: rail %s stands still: no ping came through for three seconds, though its cable is in\n' "${line#still }" >&2
           ;;
         lost*)
           packets=${line#lost }

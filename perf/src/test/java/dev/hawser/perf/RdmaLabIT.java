@@ -33,7 +33,7 @@ class RdmaLabIT {
 
   private static final int LAB_FAILED = 125;
 
-  /** What the lab says of a rail between two guests through which not even a ping comes any more: QEMU's, on a busy machine. */
+  /** What the lab says of a rail between two guests through which not even a ping came for a while: QEMU's, on a busy machine. */
   private static final String STANDS_STILL = " stands still: ";
 
   private static final String PASSED = "[1-9][0-9]* passed, 0 failed, 0 skipped";
