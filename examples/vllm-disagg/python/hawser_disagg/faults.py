@@ -39,7 +39,7 @@ def plant(engine: Engine, fault: Optional[str]) -> None:
     for _, connector in engine.workers:
         worker = connector.worker
         worker.pushed_event = _no_event if fault == "no-stream-wait" else worker.stream_event
-        kv = connector.worker.kv
+        kv = worker.kv
         kv.receiver.tamper = {"drop-block": _drop, "swap-blocks": _swap}.get(fault or "")
         kv.receiver.ignore_grant = fault == "ignore-grant"
         kv.lender.trap = _reuse(engine) if fault == "stale" else _silent if fault == "deaf" else None

@@ -18,6 +18,7 @@ import dev.hawser.agent.metadata.MetadataEntry;
 import dev.hawser.agent.metadata.MetadataUnavailableException;
 import dev.hawser.agent.metadata.Publication;
 import dev.hawser.engine.TransferEnd.Cause;
+import dev.hawser.engine.testkit.LoggedWarnings;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.Region;
@@ -29,8 +30,6 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -41,9 +40,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -538,24 +534,8 @@ class AgentServiceTest {
   /** Cut off, the call under way would be told as a failure, and could even come after the entry's deletion. */
   @Test
   void aRenewalUnderWayEndsBeforeTheAgentLeaves() throws InterruptedException {
-    List<LogRecord> warnings = Collections.synchronizedList(new ArrayList<>());
-    Handler handler = new Handler() {
-      @Override
-      public void publish(LogRecord line) {
-        if (line.getLevel().intValue() >= java.util.logging.Level.WARNING.intValue()) {
-          warnings.add(line);
-        }
-      }
-
-      @Override
-      public void flush() {}
-
-      @Override
-      public void close() {}
-    };
-    Logger logger = Logger.getLogger(Presence.class.getName());
-    logger.addHandler(handler);
-    try (GatedService gate = new GatedService(service.uri())) {
+    LoggedWarnings warnings = LoggedWarnings.of(Presence.class.getName());
+    try (warnings; GatedService gate = new GatedService(service.uri())) {
       Agent leaving = agents.start("leaving",
           settings -> settings.metadata(gate.url()).metadataTtl(Duration.ofMillis(600)));
       gate.shut();
@@ -564,11 +544,9 @@ class AgentServiceTest {
       eventually(() -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive());
       gate.open();
       assertThat(closing.join(LONG)).isTrue();
-    } finally {
-      logger.removeHandler(handler);
     }
 
-    assertThat(warnings).extracting(LogRecord::getMessage).isEmpty();
+    assertThat(warnings.messages()).isEmpty();
     try (MetadataClient client = client()) {
       assertThat(client.peek("leaving")).isEmpty();
     }

@@ -20,6 +20,7 @@ import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest.Op;
 import dev.hawser.engine.spi.RemoteRegion;
 import dev.hawser.engine.spi.TransferPlan;
+import dev.hawser.engine.testkit.LoggedWarnings;
 import dev.hawser.engine.testkit.SilentHandler;
 import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
@@ -31,8 +32,6 @@ import dev.hawser.memory.ffi.PageMappings;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -41,10 +40,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -140,24 +135,8 @@ final class WorkerEngineTest {
   @ParameterizedTest
   @ValueSource(strings = {"shm", "tcp"})
   void whoLeavesInGoodOrderIsNoReasonToWarn(String transport) {
-    List<LogRecord> warnings = Collections.synchronizedList(new ArrayList<>());
-    Handler handler = new Handler() {
-      @Override
-      public void publish(LogRecord line) {
-        if (line.getLevel().intValue() >= Level.WARNING.intValue()) {
-          warnings.add(line);
-        }
-      }
-
-      @Override
-      public void flush() {}
-
-      @Override
-      public void close() {}
-    };
-    Logger logger = Logger.getLogger("dev.hawser.engine");
-    logger.addHandler(handler);
-    try (Side staying = new Side("staying", transport)) {
+    LoggedWarnings warnings = LoggedWarnings.of("dev.hawser.engine");
+    try (warnings; Side staying = new Side("staying", transport)) {
       Link there;
       try (Side leaving = new Side("leaving", transport)) {
         there = staying.engine.connect(leaving.description());
@@ -169,10 +148,8 @@ final class WorkerEngineTest {
       while (System.nanoTime() - leaseIsOver < 0) {
         LockSupport.parkNanos(10_000_000);
       }
-    } finally {
-      logger.removeHandler(handler);
     }
-    assertThat(warnings).extracting(LogRecord::getMessage).isEmpty();
+    assertThat(warnings.messages()).isEmpty();
   }
 
   @Test
