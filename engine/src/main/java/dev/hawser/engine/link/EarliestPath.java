@@ -35,16 +35,16 @@ final class EarliestPath implements ChunkPolicy {
   }
 
   @Override
-  public int choose(PathTable paths, long remaining, LongUnaryOperator random) {
+  public int choose(PathTable paths, long remaining, boolean behind, LongUnaryOperator random) {
     while (paths.rooms() > FEW) {
       int path = betterOfTwo(paths, remaining, random);
-      if (!isTooLate(paths, path, remaining)) {
+      if (!isTooLate(paths, path, remaining, behind)) {
         return path;
       }
       paths.full(path); // drawn no more in this round
     }
     int path = bestOf(paths, remaining);
-    return path == WAIT || isTooLate(paths, path, remaining) ? WAIT : path;
+    return path == WAIT || isTooLate(paths, path, remaining, behind) ? WAIT : path;
   }
 
   private int bestOf(PathTable paths, long remaining) {
@@ -85,19 +85,29 @@ final class EarliestPath implements ChunkPolicy {
     return path;
   }
 
+  /** True if something goes somewhere else, or later, rather than on this path now. */
+  private boolean isTooLate(PathTable paths, int path, long remaining, boolean behind) {
+    return (!behind && hasEnough(paths, path, remaining)) || isSlow(paths, path, remaining);
+  }
+
   /**
    * True if this path has enough to do for now. What is posted is bound to its path, so at most half of the time that is
-   * left is planned ahead: if rates change, or were measured wrongly, the rest goes where it is through earlier. Near the
-   * end, a path that would be through with the smallest piece only when all together have carried everything gets none;
-   * there is another then that is through earlier, and is waited for.
+   * left is planned ahead: if rates change, or were measured wrongly, the rest goes where it is through earlier. Most of
+   * what is in flight may be of others that have much left, though: whoever is behind them waits for none of that, or it
+   * would wait until they end.
    */
-  private boolean isTooLate(PathTable paths, int path, long remaining) {
-    double all = (paths.inFlightSum() + remaining) / paths.rateSum();
+  private boolean hasEnough(PathTable paths, int path, long remaining) {
     double through = paths.through(path, Math.min(least, remaining));
-    if (paths.inFlight(path) > 0 && through > AHEAD && through > all / 2) {
-      return true;
-    }
-    if (through <= all) {
+    return paths.inFlight(path) > 0 && through > AHEAD && through > all(paths, remaining) / 2;
+  }
+
+  /**
+   * Near the end, a path that would be through with the smallest piece only when all together have carried everything gets
+   * none; there is another then that is through earlier, and is waited for.
+   */
+  private boolean isSlow(PathTable paths, int path, long remaining) {
+    double through = paths.through(path, Math.min(least, remaining));
+    if (through <= all(paths, remaining)) {
       return false;
     }
     for (int i = 0; i < paths.size(); i++) {
@@ -108,8 +118,15 @@ final class EarliestPath implements ChunkPolicy {
     return false;
   }
 
+  private static double all(PathTable paths, long remaining) {
+    return (paths.inFlightSum() + remaining) / paths.rateSum();
+  }
+
   @Override
-  public long length(PathTable paths, int path, long remaining, int most) {
+  public long length(PathTable paths, int path, long remaining, boolean behind, int most) {
+    if (behind && hasEnough(paths, path, remaining)) {
+      return Math.min(Math.min(remaining, least), most); // for what is due, not for what comes next
+    }
     if (paths.size() == 1) {
       return Math.min(remaining, most);
     }

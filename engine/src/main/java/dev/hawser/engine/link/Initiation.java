@@ -306,7 +306,8 @@ final class Initiation {
     if (!tableFor[tier].equals(t.device)) {
       weigh(tier, t.device);
     }
-    int row = policy.choose(table, remaining, host::random);
+    boolean behind = isBehind(t, table);
+    int row = policy.choose(table, remaining, behind, host::random);
     if (row == ChunkPolicy.WAIT) {
       return false;
     }
@@ -315,7 +316,7 @@ final class Initiation {
     long left = flight == null ? remaining : flight.left(t.op, remaining);
     while (left == 0) {
       table.full(row); // and so are the others of its route, one by one
-      row = policy.choose(table, remaining, host::random);
+      row = policy.choose(table, remaining, behind, host::random);
       if (row == ChunkPolicy.WAIT) {
         return false;
       }
@@ -323,7 +324,7 @@ final class Initiation {
       flight = g.path.flight;
       left = flight == null ? remaining : flight.left(t.op, remaining);
     }
-    long share = Math.max(policy.length(table, row, remaining, largestChunk(g)), leastChunk(t, g));
+    long share = Math.max(policy.length(table, row, remaining, behind, largestChunk(g)), leastChunk(t, g));
     long wanted = Math.min(Math.min(left, remaining), share);
     long length = fit(t, position, wanted, g.room());
     if (!g.postChunk(t, position, length, link.now())) {
@@ -342,6 +343,11 @@ final class Initiation {
       t.claimed += length;
     }
     return true;
+  }
+
+  /** True if it has less than half of an equal part of what all transfers together have in flight. */
+  private boolean isBehind(TransferState t, PathTable table) {
+    return t.bytesUnderWay() * 2 * active.size() < table.inFlightSum();
   }
 
   private void weigh(int tier, Device device) {

@@ -580,6 +580,15 @@ final class TransferState implements Transfer {
     return replays[replayCount * 2 - 1];
   }
 
+  /** Posted, and neither acknowledged nor to be posted again. */
+  long bytesUnderWay() {
+    long bytes = claimed - acked;
+    for (int i = 0; i < replayCount; i++) {
+      bytes -= replays[2 * i + 1];
+    }
+    return bytes;
+  }
+
   /** Takes the first bytes off the replay on top. */
   void tookReplay(long length) {
     int top = replayCount * 2 - 2;

@@ -17,7 +17,7 @@ class EarliestPathTest {
   private final PathTable paths = new PathTable();
 
   private int choose() {
-    return policy.choose(paths, 64 * MIB, bound -> 0);
+    return policy.choose(paths, 64 * MIB, false, bound -> 0);
   }
 
   private void two(long inFlightNear, long inFlightFar, double far) {
@@ -41,6 +41,24 @@ class EarliestPathTest {
     assertThat(choose()).isZero();
     two(16 * MIB, 0, 0.5);
     assertThat(choose()).as("it is full").isZero();
+  }
+
+  @Test
+  void whoIsBehindDoesNotWaitForOthers() {
+    two(8 * MIB, 9 * MIB, 1);
+    assertThat(policy.choose(paths, MIB, false, bound -> 0)).as("enough to do").isEqualTo(ChunkPolicy.WAIT);
+    assertThat(policy.choose(paths, MIB, true, bound -> 0)).isEqualTo(1);
+    assertThat(policy.length(paths, 1, MIB, true, MIB)).as("only what is due").isEqualTo(64 << 10);
+    two(0, 0, 1);
+    assertThat(policy.length(paths, 1, MIB, true, MIB)).as("an idle path takes its share").isEqualTo(MIB / 8);
+  }
+
+  @Test
+  void whoIsBehindDoesNotTakeASlowPath() {
+    paths.clear();
+    paths.add(RATE, 8 * MIB, 8 * MIB, true);
+    paths.add(RATE / 1000, 0, 8 * MIB, true);
+    assertThat(policy.choose(paths, MIB, true, bound -> 0)).as("the fast one is full").isEqualTo(ChunkPolicy.WAIT);
   }
 
   @Test

@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.hawser.engine.InboundNotification;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.Link.PathReport;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.spi.DataRequest.Op;
@@ -245,6 +246,33 @@ interface PostingCases extends Cases {
         busy.cancel();
       }
       assertThat(Ends.within(AgentSetup.DRAIN.plus(Waits.MARGIN), busy)).isEqualTo(new TransferEnd.Cancelled());
+    }
+  }
+
+  @Test
+  default void smallOnesGetThroughBesideALargeOne() {
+    try (Memory local = pair().local(1 << 20);
+        Memory remote = pair().remote(1 << 20)) {
+      Transfer large = pair().link().prepare(Op.WRITE, Copies.endless(local, remote.remote()));
+      large.timeout(Waits.PATIENCE.multipliedBy(2)).post();
+      try {
+        Ends.underWay(large);
+        Duration soon = Waits.PATIENCE.dividedBy(4);
+        for (int i = 0; i < 10; i++) {
+          for (Op op : Op.values()) {
+            for (Priority priority : Priority.values()) {
+              Transfer small = pair().prepare(op, Copies.of(local, 0, remote, 0, 100));
+              small.priority(priority).post();
+              assertThat(Ends.within(soon, small)).as("%s %s of 100 bytes", priority, op)
+                  .isEqualTo(new TransferEnd.Done());
+            }
+          }
+        }
+        assertThat(large.end()).as("the large one").isNull();
+      } finally {
+        large.cancel();
+      }
+      assertThat(Ends.within(AgentSetup.DRAIN.plus(Waits.MARGIN), large)).isEqualTo(new TransferEnd.Cancelled());
     }
   }
 
