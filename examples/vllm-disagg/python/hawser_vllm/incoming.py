@@ -151,15 +151,17 @@ class Receiver:
 
     def notify_only(self, transfer_id: str, source: Address) -> None:
         """Tells the producer that nothing of a request is wanted (any more)."""
+        self._tell(source, "done", {"id": transfer_id, "of": self._world_size})
 
+    def _tell(self, source: Address, kind: str, fields: dict[str, Any]) -> None:
         def tell() -> None:
             try:
                 engine = self._peers.engine(source)
             except KvTransferError as e:
-                logger.warning("request %s: its producer cannot be told that it is free: %s", transfer_id, e)
+                logger.warning("request %s: its producer cannot be told that it is free: %s", fields["id"], e)
                 return
             for peer in engine.peers:
-                self._peers.send(peer, "done", {"id": transfer_id, "of": self._world_size})
+                self._peers.send(peer, kind, fields)
 
         self._executor.submit(tell)
 
@@ -179,16 +181,19 @@ class Receiver:
     # ------------------------------------------------------------------------------------------- the start
 
     def _start(self, reception: Reception) -> None:
+        answered = False
         try:
             engine = self._peers.engine(reception.source)
+            answered = True
             wanted = shares(self._peers.geometry, engine.description.workers)
             with self._lock:
                 if reception.error is not None:
                     return
-                for i, peer in enumerate(engine.peers):
+                tables = []
+                for i in range(len(engine.peers)):
                     mine = [share for share in wanted if share.source == i]
-                    table = self._peers.table(engine, i, mine, "in") if mine else None
-                    reception.legs[peer.name] = _Leg(peer, table)
+                    tables.append(self._peers.table(engine, i, mine, "in") if mine else None)
+                reception.legs.update({peer.name: _Leg(peer, table) for peer, table in zip(engine.peers, tables)})
                 if reception.push:
                     self._reserve(reception, engine)
                 else:
@@ -196,10 +201,10 @@ class Receiver:
                         self._ask(reception, leg)
                 reception.ready = True
         except (KvTransferError, HawserError) as e:
-            self._fail(reception, str(e))
+            self._fail(reception, str(e), tell=answered)
         except Exception as e:  # a fault of ours must end the request, not the thread that serves all of them
             logger.exception("request %s: starting its transfer failed", reception.request_id)
-            self._fail(reception, f"{type(e).__name__}: {e}")
+            self._fail(reception, f"{type(e).__name__}: {e}", tell=answered)
 
     def _ask(self, reception: Reception, leg: _Leg) -> None:
         if leg.table is None:  # a worker whose heads come from its replica: it must learn, too, that we are done
@@ -344,34 +349,33 @@ class Receiver:
             reception = self._open.get(transfer_id)
             if reception is not None:
                 self._stats.count("num_aborted_reqs")
-                asked = bool(reception.legs) or reception.idle is not None  # _fail tells of the latter
                 self._fail(reception, "the request was aborted")
-                if not asked and not reception.push:
-                    self.notify_only(transfer_id, reception.source)  # nobody there was asked for anything yet
 
-    def _fail(self, reception: Reception, reason: str) -> None:
+    def _fail(self, reception: Reception, reason: str, tell: bool = True) -> None:
+        """Ends one. The producer is told, if it may be there, whether it was asked for anything yet or not."""
         with self._lock:
             if reception.error is not None or reception.over:
                 return
             logger.warning("request %s (%s): %s", reception.request_id, reception.transfer_id, reason)
             self._stats.count("num_failed_transfers")
             reception.error = reason
-            if reception.idle is not None:  # it never came to asking: the producer need not wait for it
-                reception.idle = None
-                if not reception.push:
-                    self.notify_only(reception.transfer_id, reception.source)
+            kind, fields = "done", {"id": reception.transfer_id, "of": self._world_size}
+            if reception.push:
+                kind, fields = "abort", {**fields, "counter": reception.counter}  # 0 if nothing was reserved
+            if reception.idle is None:
+                self._peers.forget(reception.source)
+            reception.idle = None
+            if not reception.legs:  # it never came to asking: the producer need not wait for it
+                if tell:
+                    self._tell(reception.source, kind, fields)
                 return
-            self._peers.forget(reception.source)
             reception.fencing_until = self._clock() + 2.0
             if reception.expectation is not None:
                 reception.expectation.cancel()
             for leg in reception.legs.values():
                 if leg.transfer is not None and not leg.transfer.poll():
                     leg.transfer.cancel()
-                if reception.push:
-                    self._peers.send(leg.peer, "abort", {"id": reception.transfer_id})
-                else:
-                    self._peers.send(leg.peer, "done", {"id": reception.transfer_id, "of": self._world_size})
+                self._peers.send(leg.peer, kind, fields)
 
     def _wind_up(self, reception: Reception, now: float) -> None:
         """Ends a failed one: not before nothing can land here any more."""

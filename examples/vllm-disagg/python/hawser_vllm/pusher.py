@@ -52,6 +52,7 @@ class _Push:
     until: float
     layers: dict[str, Optional[Callable[[], bool]]] = field(default_factory=dict)
     targets: dict[str, _Target] = field(default_factory=dict)
+    gone: dict[str, int] = field(default_factory=dict)  # workers that gave up, and the counter of what they had asked for
     of: int = 1
     computed: bool = False
     failure: Optional[str] = None
@@ -89,10 +90,15 @@ class Pusher:
             if transfer_id in self._open:
                 self._open[transfer_id].groups = tuple(tuple(group) for group in groups)
                 return
-            self._open[transfer_id] = _Push(tuple(tuple(group) for group in groups), tokens, self._clock() + self._lease)
-            early = self._early.pop(transfer_id, [])
-        for _, message in early:
-            self.reserve(message)
+            push = _Push(tuple(tuple(group) for group in groups), tokens, self._clock() + self._lease)
+            self._open[transfer_id] = push
+            early = [message for _, message in self._early.pop(transfer_id, [])]
+            for message in early:
+                if message.kind == "abort":
+                    self._gone(push, message)
+        for message in early:
+            if message.kind == "reserve":
+                self.reserve(message)
 
     def computed(self, transfer_id: str, layer: str, ready: Optional[Callable[[], bool]]) -> None:
         """A layer is computed, or is enqueued on a GPU: then ready() says whether it is there, or raises what the GPU has
@@ -160,15 +166,28 @@ class Pusher:
         """A consumer wants no more of a request."""
         transfer_id = str(message.fields["id"])
         with self._lock:
-            self._early.pop(transfer_id, None)
             push = self._open.get(transfer_id)
-            target = None if push is None else push.targets.get(message.peer)
-            if target is not None:
-                self._stop(target)
-                return
+            if push is not None:
+                self._gone(push, message)
+                target = push.targets.get(message.peer)
+                if target is not None and not target.done:
+                    self._stop(target)
+                    return
+            else:
+                early = [(since, m) for since, m in self._early.pop(transfer_id, []) if m.peer != message.peer]
+                if transfer_id not in self._ended:
+                    early.append((self._clock(), message))
+                if early:
+                    self._early[transfer_id] = early
         peer = self._peers.sender(message)
         if peer is not None:
             self._peers.send(peer, "aborted", {"id": transfer_id})
+
+    @staticmethod
+    def _gone(push: _Push, message: Message) -> None:
+        """What this worker asked for may still be on its way here, or wait for the thread that writes: it is nothing any more."""
+        push.of = int(message.fields.get("of", push.of))
+        push.gone[message.peer] = int(message.fields.get("counter", 0))
 
     @staticmethod
     def _stop(target: _Target) -> None:
@@ -206,6 +225,9 @@ class Pusher:
                 if push is None:
                     self._refuse(message, self._ended.get(transfer_id, "its lease has expired"))
                     return
+                if push.gone.get(message.peer) == int(fields["counter"]):
+                    return  # it gave up meanwhile, and was told that nothing will be written
+                push.gone.pop(message.peer, None)
                 push.of = int(fields["of"])
                 theirs = tuple(tuple(int(i) for i in group) for group in fields["ids"])
                 blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs)
@@ -297,17 +319,20 @@ class Pusher:
             for transfer_id, push in list(self._open.items()):
                 for target in push.targets.values():
                     self._advance(transfer_id, target)
-                if len(push.targets) >= push.of and all(target.done for target in push.targets.values()):
+                heard = push.targets.keys() | push.gone.keys()
+                if len(heard) >= push.of and all(target.done for target in push.targets.values()):
                     # Before the engine has finished with the request, its blocks are its own anyway.
                     if push.computed or push.until <= now:
-                        self._end(transfer_id, push.failure or "it was handed over", expired=False)
+                        reason = "it was handed over" if push.targets else "it was given up where it was to be received"
+                        self._end(transfer_id, push.failure or reason, expired=False)
                 elif push.until <= now:
                     self._expire(transfer_id, push)
             for transfer_id, waiting in list(self._early.items()):
                 if waiting[0][0] + self._lease <= now:
                     del self._early[transfer_id]
                     for _, message in waiting:
-                        self._refuse(message, "the request was not computed here in time")
+                        if message.kind == "reserve":
+                            self._refuse(message, "the request was not computed here in time")
 
     def _advance(self, transfer_id: str, target: _Target) -> None:
         left = []

@@ -1,0 +1,178 @@
+# Copyright The Hawser authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Consumers of a push that give up, whatever they had asked for by then: nothing is written for them, and nothing waits."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from test_device_order import SECONDS, Clock, Device, Peers, Stats, receiving, settle
+
+from hawser_vllm import pusher as module
+from hawser_vllm.messages import Message
+from hawser_vllm.pusher import Pusher
+
+
+class Producer(Peers):
+    """One that knows two consumers, each of which shares all of its layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.geometry = SimpleNamespace(agent="producer")
+
+    def engine(self, address: Any) -> Any:
+        workers = [SimpleNamespace(agent=name) for name in ("one", "two")]
+        peers = [SimpleNamespace(name=worker.agent) for worker in workers]
+        return SimpleNamespace(peers=peers, description=SimpleNamespace(workers=workers, engine_id="consumer"))
+
+    def table(self, engine: Any, index: int, shares: Any, direction: str) -> Any:
+        plan = SimpleNamespace(layers=lambda: ["layer"], indices=lambda blocks, layer: ([3], [4]))
+        return SimpleNamespace(plan=plan, ours=None, theirs=None)
+
+
+@pytest.fixture
+def executor() -> Any:
+    with ThreadPoolExecutor(1) as threads:
+        yield threads
+
+
+@pytest.fixture
+def producer(monkeypatch: pytest.MonkeyPatch, executor: ThreadPoolExecutor) -> Any:
+    monkeypatch.setattr(module, "shares", lambda theirs, own: [SimpleNamespace(source=0)])
+    peers = Producer()
+    clock = Clock()
+    pusher = Pusher(peers, Stats(), clock, executor, 30.0, lambda: [peers.geometry])  # type: ignore[arg-type, list-item, return-value]
+    return SimpleNamespace(peers=peers, clock=clock, pusher=pusher)
+
+
+def reserve(peer: str, counter: int, of: int = 1) -> Message:
+    fields = {"id": "t", "counter": counter, "of": of, "ids": [[2]], "skip": 0}
+    address = {"remote_host": "h", "remote_port": 1, "remote_engine_id": "consumer", "remote_instance": "i"}
+    return Message("reserve", peer, 1, {**fields, **address}, b"")
+
+
+def abort(peer: str, counter: int, of: int = 1) -> Message:
+    return Message("abort", peer, 1, {"id": "t", "counter": counter, "of": of}, b"")
+
+
+def computed(producer: Any) -> None:
+    producer.pusher.begin("t", [[1]], 8)
+    producer.pusher.computed("t", "layer", None)
+    producer.pusher.finish("t")
+
+
+def kinds(peers: Peers) -> list[str]:
+    return [kind for kind, _ in peers.told]
+
+
+def test_nothing_is_written_for_who_was_told_that_nothing_will_be(producer: Any, executor: ThreadPoolExecutor) -> None:
+    computed(producer)
+    settle(executor)
+    go = threading.Event()
+    executor.submit(go.wait, SECONDS)  # the thread that writes is busy, as with a layer of another request
+    producer.pusher.reserve(reserve("one", 7))
+    producer.pusher.abort(abort("one", 7))
+    producer.pusher.poll()
+    assert kinds(producer.peers) == ["aborted"], "from now on the consumer uses its blocks for others"
+
+    go.set()
+    settle(executor)
+    producer.pusher.poll()
+    assert producer.peers.written == []
+    assert producer.pusher.take_finished() == {"t"}
+
+
+def test_word_that_a_consumer_gives_up_may_come_before_what_it_asked_for(producer: Any, executor: ThreadPoolExecutor) -> None:
+    computed(producer)
+    producer.pusher.abort(abort("one", 7, of=2))
+    producer.pusher.reserve(reserve("one", 7, of=2))
+    settle(executor)
+    assert producer.peers.written == []
+
+    producer.pusher.reserve(reserve("one", 8, of=2))  # the same request, once more
+    producer.pusher.reserve(reserve("two", 9, of=2))
+    settle(executor)
+    producer.pusher.poll()
+    assert producer.peers.written == [[3], [3]]
+    assert producer.pusher.take_finished() == {"t"}
+
+
+def test_a_consumer_that_gives_up_before_it_asks_frees_the_producer(producer: Any, executor: ThreadPoolExecutor) -> None:
+    computed(producer)
+    producer.pusher.reserve(reserve("one", 7, of=2))
+    settle(executor)
+    producer.pusher.poll()
+    assert producer.pusher.take_finished() == set()
+
+    producer.pusher.abort(abort("two", 0, of=2))
+    producer.pusher.poll()
+    assert producer.pusher.take_finished() == {"t"}
+    assert producer.peers.written == [[3]]
+
+
+def test_who_gives_up_before_the_request_is_computed_is_remembered(producer: Any, executor: ThreadPoolExecutor) -> None:
+    producer.pusher.reserve(reserve("one", 7, of=2))
+    producer.pusher.reserve(reserve("two", 8, of=2))
+    producer.pusher.abort(abort("one", 7, of=2))
+    computed(producer)
+    settle(executor)
+    producer.pusher.poll()
+    assert producer.peers.written == [[3]], "the other is still there, and waits"
+    assert producer.pusher.take_finished() == {"t"}
+
+
+def test_who_gave_up_is_not_told_that_the_request_was_not_computed(producer: Any) -> None:
+    producer.pusher.abort(abort("one", 7))
+    producer.clock.now = 31.0
+    producer.pusher.poll()
+    assert kinds(producer.peers) == ["aborted"]
+    assert producer.pusher._early == {}
+
+
+def test_a_push_of_which_nothing_was_asked_for_is_given_up(executor: ThreadPoolExecutor) -> None:
+    peers, device = Peers(), Device()
+    receiver, reception = receiving(peers, device, executor, Clock(), push=True)
+    receiver.abort("t")
+
+    assert receiver.poll() == [reception]
+    settle(executor)
+    assert peers.told == [("abort", {"id": "t", "of": 1, "counter": 0})]
+
+
+@pytest.mark.parametrize("push", [False, True])
+def test_a_producer_that_answers_too_late_is_not_left_waiting(executor: ThreadPoolExecutor, push: bool) -> None:
+    peers, device, clock, go = Peers(), Device(), Clock(), threading.Event()
+    device.computed = True
+    answers, engine = [go], peers.engine
+
+    def late(address: Any) -> Any:
+        if answers:
+            answers.pop().wait(SECONDS)
+        return engine(address)
+
+    peers.engine = late  # type: ignore[method-assign]
+    peers.forget = lambda address: None  # type: ignore[attr-defined]
+    receiver, reception = receiving(peers, device, executor, clock, push)
+    clock.now = 6.0
+    assert receiver.poll() == [reception]
+    go.set()
+    settle(executor)
+    settle(executor)
+    assert kinds(peers) == ["abort" if push else "done"]
+
+
+def test_who_gives_up_when_all_is_written_is_answered_too(producer: Any, executor: ThreadPoolExecutor) -> None:
+    computed(producer)
+    producer.pusher.reserve(reserve("one", 7, of=2))
+    settle(executor)
+    producer.pusher.poll()
+    assert producer.peers.written == [[3]]
+
+    producer.pusher.abort(abort("one", 7, of=2))
+    producer.pusher.poll()
+    assert kinds(producer.peers) == ["aborted"], "or it fences us, and with us what others receive"
