@@ -13,10 +13,15 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Protocol, Sequence
 
-import numpy as np
+if __name__ == "__main__":
+    from . import needs
 
-from .arrays import Arrays, NumpyArrays
-from .model import KvStore, Llama, LlamaShape
+    needs.numpy()
+
+import numpy as np  # noqa: E402
+
+from .arrays import Arrays, NumpyArrays  # noqa: E402
+from .model import KvStore, Llama, LlamaShape  # noqa: E402
 
 NAMES = ("auto", "numpy", "transformers")
 

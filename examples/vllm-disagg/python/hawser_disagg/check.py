@@ -24,6 +24,11 @@ from typing import Any, Callable, Optional, Sequence
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+if __name__ == "__main__":
+    from . import needs
+
+    needs.numpy()
+
 import base64  # noqa: E402
 
 from .backend import Backend, BackendError, Model, add_arguments, choose  # noqa: E402

@@ -23,6 +23,11 @@ from typing import Any, Optional
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # equal bits in every process, and no more threads than it takes
 
+if __name__ == "__main__":
+    from . import needs
+
+    needs.numpy()
+
 from hawser_vllm.errors import ParametersError  # noqa: E402
 from hawser_vllm.params import Remote, transfer_id  # noqa: E402
 from hawser_vllm.stats import COUNTERS, LISTS  # noqa: E402
