@@ -113,8 +113,7 @@ def _base(age: str) -> dict[str, Any]:
 def installed(age: str) -> Iterator[Any]:
     """vLLM of an age is installed, and the connector is loaded by name and path as its factory does; gives its module."""
     before = dict(sys.modules)
-    for name in [n for n in sys.modules if n == "vllm" or n.startswith(("vllm.", "hawser_vllm"))]:
-        del sys.modules[name]
+    _unload()
     parts = BASE.split(".")
     for i in range(1, len(parts) + 1):
         sys.modules[".".join(parts[:i])] = ModuleType(".".join(parts[:i]))
@@ -133,9 +132,18 @@ def installed(age: str) -> Iterator[Any]:
     try:
         yield importlib.import_module("hawser_vllm.connector")
     finally:
-        for name in [n for n in sys.modules if n not in before or n.startswith("hawser_vllm")]:
-            del sys.modules[name]
-        sys.modules.update(before)
+        _unload()
+        sys.modules.update({name: module for name, module in before.items() if _is_ours(name)})
+
+
+def _is_ours(name: str) -> bool:
+    return name == "vllm" or name.startswith(("vllm.", "hawser_vllm"))
+
+
+def _unload() -> None:
+    """No others: hawser itself starts its JVM once for the process."""
+    for name in [n for n in sys.modules if _is_ours(n)]:
+        del sys.modules[name]
 
 
 def config(engine_id: str, port: int, tp: int = 1, **extra: Any) -> Any:
