@@ -44,6 +44,7 @@ class SchedulerHalf:
         self._waiting: dict[str, Remote] = {}
         self._receiving: dict[str, str] = {}
         self._sending: set[str] = set()
+        self._senders: dict[str, str] = {}  # by transfer: the request whose blocks it means
         self._pushing: dict[str, tuple[str, list[list[int]], int]] = {}
         self._push_begun: set[str] = set()
         self._told_alive = clock()
@@ -96,6 +97,13 @@ class SchedulerHalf:
             )
             self._release(request, remote)
             return 0, False
+        if remote.transfer_id in self._receiving.values():
+            logger.warning(
+                "request %s is computed here: another receives transfer %s, which is for one", request.request_id, remote.transfer_id
+            )
+            self._waiting.pop(request.request_id, None)
+            request.kv_transfer_params["do_remote_prefill"] = False
+            return 0, False
         self._waiting.setdefault(request.request_id, remote)
         return max(0, tokens - computed), tokens > computed
 
@@ -126,9 +134,15 @@ class SchedulerHalf:
         )
 
     def _release(self, request: Any, remote: Remote) -> None:
-        self._waiting.pop(request.request_id, None)
         request.kv_transfer_params["do_remote_prefill"] = False
-        self._step.release.append((remote.address, remote.transfer_id))
+        self._waiting.pop(request.request_id, None)
+        self._let_go(remote)
+
+    def _let_go(self, remote: Remote) -> None:
+        """Tells the producer that nothing is wanted, unless another request wants it still."""
+        waiting = any(other.transfer_id == remote.transfer_id for other in self._waiting.values())
+        if not waiting and remote.transfer_id not in self._receiving.values():
+            self._step.release.append((remote.address, remote.transfer_id))
 
     # -------------------------------------------------------------------------------------- of the producer
 
@@ -146,9 +160,22 @@ class SchedulerHalf:
         mode = (getattr(request, "kv_transfer_params", None) or {}).get("transfer_mode")
         return mode == PUSH or (mode is None and self._config.push)
 
-    def _allocated_for_push(self, request: Any, blocks: Any) -> None:
+    def _sent_as(self, request: Any) -> Optional[str]:
+        """The transfer that means this request's blocks from now on; None if it means another's still."""
         wanted = self._wanted_elsewhere(request)
-        if wanted is not None and self._is_push(request) and request.request_id not in self._push_begun:
+        if wanted is None:
+            return None
+        sender = self._senders.setdefault(wanted, request.request_id)
+        if sender != request.request_id:
+            logger.warning("request %s is not lent: transfer %s is request %s's", request.request_id, wanted, sender)
+            return None
+        return wanted
+
+    def _allocated_for_push(self, request: Any, blocks: Any) -> None:
+        if not self._is_push(request) or request.request_id in self._push_begun:
+            return
+        wanted = self._sent_as(request)
+        if wanted is not None:
             groups = [list(group) for group in groups_of(blocks)]
             self._pushing[request.request_id] = (wanted, groups, len(request.prompt_token_ids))
 
@@ -180,10 +207,10 @@ class SchedulerHalf:
         request_id = request.request_id
         remote = self._waiting.pop(request_id, None)
         if remote is not None:  # aborted before there were blocks for it
-            self._step.release.append((remote.address, remote.transfer_id))
+            self._let_go(remote)
         if request_id in self._receiving:
             self._step.abort.append(self._receiving[request_id])
-        wanted = self._wanted_elsewhere(request)
+        wanted = self._sent_as(request)
         if wanted is None:
             return False, None
         begun = request_id in self._push_begun
@@ -194,6 +221,8 @@ class SchedulerHalf:
             if begun:  # writes may be under way from these blocks
                 self._step.hold[wanted] = request_id
                 self._sending.add(request_id)
+            else:
+                del self._senders[wanted]
             return begun, None
         self._step.hold[wanted] = request_id
         self._sending.add(request_id)
@@ -238,6 +267,8 @@ class SchedulerHalf:
         """What the workers have ended."""
         for request_id in sent or ():
             self._sending.discard(request_id)
+            for transfer in [t for t, sender in self._senders.items() if sender == request_id]:
+                del self._senders[transfer]
         for request_id in received or ():
             self._receiving.pop(request_id, None)
 

@@ -299,3 +299,56 @@ def test_hooks_of_the_wrong_half_say_so(module: Any) -> None:
     with pytest.raises(RuntimeError, match="scheduler"):
         worker.build_connector_meta(fake.step())
     assert worker.get_finished(set()) == (None, None)
+
+
+def test_two_requests_that_want_the_same_transfer_do_not_take_it_from_each_other(engines: tuple[Engine, Engine]) -> None:
+    """As with n=2, or what a client sends again."""
+    p, d = engines
+    _, params = finish(p, fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t"}), THEIRS)
+    p.step()
+    first, second, third = (fake.request(f"d-{i}", 60, dict(params)) for i in range(3))
+    for request in (first, second, third):
+        d.scheduler.on_new_request(request)
+        assert d.scheduler.get_num_new_matched_tokens(request, 0) == (60, True)
+    d.scheduler.update_state_after_alloc(first, fake.KVCacheBlocks(*OURS), 60)
+    assert d.scheduler.get_num_new_matched_tokens(second, 0) == (0, False), "it is computed here"
+    d.scheduler.update_state_after_alloc(second, fake.KVCacheBlocks([1, 5], [0, 0], [0]), 0)
+    for request in (second, third):  # one that runs, and one that is still queued
+        request.status = SimpleNamespace(name="FINISHED_ABORTED")
+        assert d.scheduler.request_finished(request, []) == (False, None)
+
+    assert d.until(1, "d-0") == set()
+    assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
+    p.until(0, "p-1")
+    assert not d.scheduler.scheduler._receiving and not d.scheduler.scheduler._waiting
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_two_requests_under_one_transfer_id_are_not_lent_for_each_other(engines: tuple[Engine, Engine], mode: str) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": mode}
+    first, second = fake.request("p-1", 60, dict(wish)), fake.request("p-2", 60, dict(wish))
+    aborted = fake.request("p-3", 60, dict(wish))
+    others = ([1, 2, 5, 6], [0, 0, 1, 2], [0, 0, 0, 1])
+    for request, groups in ((first, THEIRS), (second, others), (aborted, others)):
+        p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*groups), 0)
+        p.step(fake.step(new=[(request.request_id, groups, 0)], scheduled={request.request_id: 60}), layers=True)
+        if request is aborted:
+            aborted.status = SimpleNamespace(name="FINISHED_ABORTED")
+            assert p.scheduler.request_finished_all_groups(aborted, groups) == (False, None)
+        else:
+            keep, told = finish(p, request, groups)
+            assert keep == (request is first) and (told is not None) == keep
+            params = told or params  # noqa: F821
+    p.step()
+
+    wanted = fake.request("d-1", 60, params)
+    d.scheduler.get_num_new_matched_tokens(wanted, 0)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 60)
+    assert d.until(1, "d-1") == set()
+    assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
+    p.until(0, "p-1")
+    assert not p.scheduler.has_pending_push_work()
+
+    keep, _ = finish(p, fake.request("p-4", 60, dict(wish, transfer_mode="pull")), THEIRS)
+    assert keep, "the id is free again"
