@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 import numpy as np
 
-from hawser import Expectation, HawserError, Peer, Transfer, TransferStale
+from hawser import Expectation, Grant, HawserError, Peer, Transfer, TransferStale
 
 from .errors import HandshakeError, KvTransferError, NotLent
 from .messages import Message, encode
@@ -26,6 +26,9 @@ logger = logging.getLogger("hawser.vllm")
 
 _GONE = 0.5
 """Seconds without any path after which a producer counts as gone."""
+
+_PATIENCE = 2.0
+"""Seconds that a producer is given to say that it writes no more, and between the attempts to keep it from it."""
 
 
 @dataclass
@@ -40,6 +43,8 @@ class _Leg:
     descriptors: int = 0
     posting: float = 0.0
     lost_since: Optional[float] = None
+    grant: Optional[Grant] = None
+    fencing: Optional["Future[bool]"] = None
 
 
 @dataclass
@@ -369,7 +374,7 @@ class Receiver:
                 if tell:
                     self._tell(reception.source, kind, fields)
                 return
-            reception.fencing_until = self._clock() + 2.0
+            reception.fencing_until = self._clock() + _PATIENCE
             if reception.expectation is not None:
                 reception.expectation.cancel()
             for leg in reception.legs.values():
@@ -382,24 +387,30 @@ class Receiver:
         if not reception.push:
             reception.over = all(leg.transfer is None or leg.transfer.poll() for leg in reception.legs.values())
             return
-        unsettled = [leg for leg in reception.legs.values() if leg.table is not None and not leg.settled]
-        if unsettled and now < reception.fencing_until:
-            return
-        for leg in unsettled:
-            if not self._fence(leg):
-                return  # not yet: the blocks must not be reused; tried again with the next poll
-        reception.over = True
+        # Not over as long as one is left: the blocks must not be reused.
+        for leg in reception.legs.values():
+            if leg.table is None or leg.settled:
+                continue
+            if leg.fencing is None:
+                if now >= reception.fencing_until:
+                    leg.fencing = self._executor.submit(self._fence, leg)
+            elif leg.fencing.done():
+                leg.settled = leg.fencing.result()
+                leg.fencing = None
+                reception.fencing_until = now + _PATIENCE
+        reception.over = all(leg.table is None or leg.settled for leg in reception.legs.values())
 
     def _fence(self, leg: _Leg) -> bool:
-        """A producer does not say that it has stopped writing: ends its session, which others of its requests may share."""
+        """A producer does not say that it has stopped writing: ends its session, which others of its requests may share. Waits
+        for it: not for the engine's step. False if it may still write."""
         assert leg.table is not None
         try:
-            grant = self._peers.agent.grant(leg.table.ours, leg.peer, writable=True)
-            grant.revoke(timeout=0.5)
+            if leg.grant is None:
+                leg.grant = self._peers.agent.grant(leg.table.ours, leg.peer, writable=True)
+            leg.grant.revoke(timeout=0.5)
         except HawserError as e:
             logger.warning("fencing %s: %s", leg.peer.name, e)
             return False
-        leg.settled = True
         return True
 
     @property

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from test_device_order import SECONDS, Clock, Device, Peers, Stats, receiving, settle
 
+from hawser import HawserError
 from hawser_vllm import pusher as module
+from hawser_vllm.incoming import _Leg
 from hawser_vllm.messages import Message
 from hawser_vllm.pusher import Pusher
 
@@ -176,3 +178,40 @@ def test_who_gives_up_when_all_is_written_is_answered_too(producer: Any, executo
     producer.pusher.abort(abort("one", 7, of=2))
     producer.pusher.poll()
     assert kinds(producer.peers) == ["aborted"], "or it fences us, and with us what others receive"
+
+
+def test_a_producer_that_has_to_be_fenced_does_not_hold_up_the_engine(executor: ThreadPoolExecutor) -> None:
+    peers, device, clock, answers = Peers(), Device(), Clock(), [HawserError("it is stopped"), None]
+    asked, go, grants = threading.Semaphore(0), threading.Semaphore(0), []
+
+    def revoke(timeout: float) -> None:
+        asked.release()
+        assert go.acquire(timeout=SECONDS)
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    def grant(*blocks: Any, **options: Any) -> Any:
+        grants.append(blocks)
+        return SimpleNamespace(revoke=revoke)
+
+    peers.grant = grant  # type: ignore[attr-defined]
+    peers.forget = lambda address: None  # type: ignore[attr-defined]
+    receiver, reception = receiving(peers, device, executor, clock, push=True)
+    reception.legs["producer"] = _Leg(SimpleNamespace(name="producer"), SimpleNamespace(ours=None))  # type: ignore[arg-type]
+    reception.idle = None
+    receiver.abort("t")
+    assert receiver.poll() == [], "it may still say itself that it has stopped"
+    for _ in range(2):
+        clock.now += 2.5
+        polling = threading.Thread(target=receiver.poll)
+        polling.start()
+        assert asked.acquire(timeout=SECONDS)
+        polling.join(SECONDS / 4)
+        held_up = polling.is_alive()
+        go.release()
+        polling.join(SECONDS)
+        assert not held_up, "the engine steps on"
+        settle(executor)
+        ended = receiver.poll()
+    assert ended == [reception] and len(grants) == 1
