@@ -55,22 +55,27 @@ class Remote:
         if mode not in (PULL, PUSH):
             raise ParametersError(f"kv_transfer_params: transfer_mode {mode!r} is neither 'pull' nor 'push'")
         host, port = params.get("remote_host"), params.get("remote_port")
-        if not isinstance(host, str) or not host or not isinstance(port, int) or not 0 < port < 65536:
+        if not isinstance(host, str) or not host or not _is_int(port) or not 0 < port < 65536:
             raise ParametersError(f"kv_transfer_params: remote_host {host!r} and remote_port {port!r} name no engine")
         tokens = params.get("remote_num_tokens")
-        if tokens is not None and (not isinstance(tokens, int) or tokens < 1):
+        if tokens is not None and (not _is_int(tokens) or tokens < 1):
             raise ParametersError(f"kv_transfer_params: remote_num_tokens {tokens!r} is no number of tokens")
         address = Address(host, port, str(params.get("remote_engine_id") or ""), str(params.get("remote_instance") or ""))
         blocks = None if mode == PUSH else _blocks(params.get("remote_block_ids"))
         return Remote(transfer_id(params, request_id), address, blocks, tokens, mode == PUSH)
 
 
+def _is_int(value: Any) -> bool:
+    """True is 1 to Python, and no number to a client."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _blocks(told: Any) -> tuple[tuple[int, ...], ...]:
-    if isinstance(told, (list, tuple)) and told and all(isinstance(i, int) for i in told):
+    if isinstance(told, (list, tuple)) and told and all(_is_int(i) for i in told):
         told = [told]  # before there were groups
     if not isinstance(told, (list, tuple)) or not told:
         raise ParametersError(f"kv_transfer_params: remote_block_ids {told!r} are no lists of block ids")
     for group in told:
-        if not isinstance(group, (list, tuple)) or not all(isinstance(i, int) and 0 <= i < 1 << 31 for i in group):
+        if not isinstance(group, (list, tuple)) or not all(_is_int(i) and 0 <= i < 1 << 31 for i in group):
             raise ParametersError("kv_transfer_params: remote_block_ids has a group that is no list of block ids")
     return tuple(tuple(group) for group in told)

@@ -78,6 +78,8 @@ def test_parameters_of_a_pull() -> None:
         {"remote_host": None},
         {"remote_port": 0},
         {"remote_port": "1"},
+        {"remote_port": True},
+        {"remote_block_ids": [[True]]},
         {"remote_block_ids": None},
         {"remote_block_ids": []},
         {"remote_block_ids": [["a"]]},

@@ -74,7 +74,7 @@ final class NcclDevices {
   }
 
   private static ConfigException wrong(String value, String what) {
-    return new ConfigException(VARIABLE, VARIABLE + "=" + value + " is not honoured: " + what
+    return new ConfigException(VARIABLE, VARIABLE + "=" + Quoted.of(value) + " is not honoured: " + what
         + " names no device; write mlx5 for all whose names begin so, =mlx5_0,mlx5_1:1 for exact names and a port from 1 to "
         + MOST_PORT + ", and ^ before the list to exclude; or set HAWSER_VERBS_DEVICES, which goes before it");
   }

@@ -92,7 +92,7 @@ public enum Setting {
       "the certificates that peers and metadata services must be signed by, PEM"),
   /** True or false. */
   STRICT("strict", Kind.BOOLEAN, "false",
-      "whether an unknown HAWSER_* variable is an error instead of a warning");
+      "whether an unknown HAWSER_* variable, or an odd NCCL_IB_HCA, is an error instead of a warning");
 
   /** How a value is written. */
   enum Kind {

@@ -329,11 +329,13 @@ class HawserConfigTest {
       HawserConfig config = of("NCCL_IB_HCA", wrong);
       assertThat(config.transportSettings()).as(wrong).isEmpty();
       assertThat(config.warnings()).as(wrong).singleElement().asString()
-          .contains("NCCL_IB_HCA=" + wrong + " is not honoured: ").contains("names no device")
+          .contains("NCCL_IB_HCA='" + wrong + "' is not honoured: ").contains("names no device")
           .contains("=mlx5_0,mlx5_1:1").contains("HAWSER_VERBS_DEVICES");
       assertThatThrownBy(() -> of("NCCL_IB_HCA", wrong, "HAWSER_STRICT", "true")).as(wrong)
-          .isInstanceOf(ConfigException.class).hasMessageContaining("NCCL_IB_HCA=" + wrong);
+          .isInstanceOf(ConfigException.class).hasMessageContaining("NCCL_IB_HCA='" + wrong + "'");
     }
+    assertThat(of("NCCL_IB_HCA", "\033[31m" + "a".repeat(9_000) + ":").warnings()).singleElement().asString()
+        .contains("NCCL_IB_HCA='?[31ma").hasSizeLessThan(800);
     assertThat(of("NCCL_IB_HCA", "^=", "HAWSER_VERBS_DEVICES", "bnxt_re0").transportSettings())
         .as("it counts for nothing then").containsEntry("verbs.devices", "bnxt_re0");
   }
