@@ -1038,9 +1038,9 @@ final class Initiation {
     wake(t);
   }
 
-  /** What has not left is not worth waiting for, unless what comes behind it would pass for the whole. */
+  /** What has not left or come is not worth waiting for, unless what leaves behind it would pass for the whole. */
   private void withdraw(TransferState t) {
-    if (t.op != DataRequest.Op.WRITE || (t.phase != Phase.DATA && !rules.mayWithdrawBehindRecord())) {
+    if (t.op == DataRequest.Op.WRITE && t.phase != Phase.DATA && !rules.mayWithdrawBehindRecord()) {
       return;
     }
     for (PathGeneration g : link.live()) {

@@ -86,9 +86,10 @@ public interface Connection {
   boolean postMessage(long workId, ByteBuffer message);
 
   /**
-   * Initiator: takes back what was posted of a transfer's WRITE and has not begun to leave, where that can be done. It
-   * touches no memory any more, and completes in its turn as {@link WorkStatus#WITHDRAWN}; the target cannot tell that it is
-   * missing, so nothing that counts on it may have been posted.
+   * Initiator: takes back what was posted of a transfer, where that can be done: of a WRITE what has not begun to leave, of a
+   * READ all that has not ended. It touches no memory here any more, and completes in its turn as
+   * {@link WorkStatus#WITHDRAWN}, whatever the target still sends of it. The target cannot tell that a WRITE is missing, so
+   * nothing that counts on it may have been posted.
    */
   default void withdraw(long transfer) {}
 

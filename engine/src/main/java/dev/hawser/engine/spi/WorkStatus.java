@@ -21,6 +21,9 @@ public enum WorkStatus {
   LOCAL_ACCESS,
   /** Local memory is gone although its region is registered: unmapped, or its file truncated. Some of this request may have been done. */
   LOCAL_UNMAPPED,
-  /** Taken back before any of it left. Nothing of this request was done, here or there. */
+  /**
+   * Taken back. A WRITE before any of it left: nothing of it was done, here or there. Of a READ some may have come before,
+   * and nothing lands from now on.
+   */
   WITHDRAWN
 }

@@ -86,7 +86,8 @@ final class Answers {
       case REMOTE_ACCESS -> 1;
       case REMOTE_REGION_CLOSED -> 2;
       case REMOTE_UNMAPPED -> 3;
-      case SUCCESS, FLUSHED, LOCAL_ACCESS, LOCAL_UNMAPPED, WITHDRAWN ->
+      case WITHDRAWN -> 4;
+      case SUCCESS, FLUSHED, LOCAL_ACCESS, LOCAL_UNMAPPED ->
         throw new IllegalArgumentException(status + " is no refusal");
     };
   }
@@ -97,6 +98,7 @@ final class Answers {
       case 1 -> WorkStatus.REMOTE_ACCESS;
       case 2 -> WorkStatus.REMOTE_REGION_CLOSED;
       case 3 -> WorkStatus.REMOTE_UNMAPPED;
+      case 4 -> WorkStatus.WITHDRAWN;
       default -> WorkStatus.SUCCESS;
     };
   }

@@ -37,6 +37,7 @@ final class FrameLayout {
   static final int MESSAGE = 5;
   static final int ACK = 6;
   static final int NACK = 7;
+  static final int WITHDRAW = 8;
 
   /** READ_DATA, without payload: all pieces of this READ have come. */
   static final int FLAG_LAST = 1;
@@ -129,6 +130,7 @@ final class FrameLayout {
       case MESSAGE -> "MESSAGE";
       case ACK -> "ACK";
       case NACK -> "NACK";
+      case WITHDRAW -> "WITHDRAW";
       default -> "frame type " + type;
     };
   }

@@ -23,25 +23,35 @@ import org.jspecify.annotations.Nullable;
 
 /** The end that posts requests. */
 final class InitiatorConnection extends TcpConnection {
+  /** Nothing is asked for while more than this is to come that nobody wants: who cancels again and again waits for it. */
+  private static final long MOST_UNWANTED_BYTES = 16 << 20;
+
+  /** Of the control bytes kept back for a target's refusals, which an initiator has none of. */
+  private static final int WITHDRAW_BYTES = Outstanding.SLOTS * FrameLayout.HEADER_BYTES / 2;
+
   private final SegmentCursor cursor = new SegmentCursor();
   private final ReadPlaces reads;
   private final @Nullable NetworkInterface device;
+  private final boolean peerWithdraws;
   private String localObstacle = "";
   private boolean foreign; // of the request that was looked at last, some local memory may have been freed by its owner
 
   /** An end of which nobody knows by which interface it goes out. */
-  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging) {
-    this(key, stream, staging, null);
+  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging, boolean peerWithdraws) {
+    this(key, stream, staging, peerWithdraws, null);
   }
 
   /**
    * The initiator's end.
    *
+   * @param peerWithdraws whether the target can be told that READs are not wanted any more
    * @param device the interface that it goes out by; null if that is not known
    */
-  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging, @Nullable NetworkInterface device) {
+  InitiatorConnection(PathKey key, BootstrapStream stream, PathStaging staging, boolean peerWithdraws,
+      @Nullable NetworkInterface device) {
     super(key, stream, ReadPlaces.NATIVE_BYTES, staging);
     this.reads = new ReadPlaces(extra);
+    this.peerWithdraws = peerWithdraws;
     this.device = device;
   }
 
@@ -65,7 +75,7 @@ final class InitiatorConnection extends TcpConnection {
 
   @Override
   public int segmentBudget() {
-    if (!isOpen() || !outstanding.hasDataSlot()) {
+    if (!isOpen() || !outstanding.hasDataSlot() || reads.unwanted() > MOST_UNWANTED_BYTES) {
       return 0;
     }
     int places = out.freePlaces() - RESERVED_PLACES - 1; // a header is a place
@@ -117,12 +127,12 @@ final class InitiatorConnection extends TcpConnection {
     if (usable && ring != null) {
       placeStaged(request, read, at + FrameLayout.HEADER_BYTES, ring, sequence);
       if (read) {
-        reads.post(sequence, 1, length, false);
+        reads.post(sequence, request.transfer(), 1, length, false);
       }
     } else if (usable) {
       place(request, read, at + FrameLayout.HEADER_BYTES);
       if (read) {
-        reads.post(sequence, carried, length, foreign);
+        reads.post(sequence, request.transfer(), carried, length, foreign);
       }
     }
     outstanding.queued(sequence, begin, out.tail());
@@ -134,8 +144,16 @@ final class InitiatorConnection extends TcpConnection {
 
   @Override
   public void withdraw(long transfer) {
-    if (isOpen()) {
-      outstanding.withdraw(transfer, out);
+    if (!isOpen()) {
+      return;
+    }
+    outstanding.withdraw(transfer, out);
+    // Their data may come or not: the target is told, where it can be and there is room, to spare the network.
+    if (reads.withdraw(transfer, outstanding, in) && peerWithdraws && out.freePlaces() > 2 * RESERVED_MESSAGES
+        && out.freeControlInAll() > RESERVED_CONTROL_BYTES - WITHDRAW_BYTES) {
+      long at = out.control(FrameLayout.HEADER_BYTES);
+      FrameLayout.writeHeader(at, FrameLayout.WITHDRAW, 0, 0, 0, 0, 0, transfer);
+      out.append(at, FrameLayout.HEADER_BYTES);
     }
   }
 
@@ -322,9 +340,8 @@ final class InitiatorConnection extends TcpConnection {
       readEnded();
       return;
     }
-    reads.take(length, in);
     expectPayload();
-    in.beginPayload(length);
+    reads.take(length, in);
   }
 
   @Override
@@ -334,9 +351,14 @@ final class InitiatorConnection extends TcpConnection {
 
   private void readEnded() {
     long lost = reads.lost();
+    boolean withdrawn = reads.isWithdrawn(reads.sequence());
     if (stagedIn.isNext(reads.sequence())) {
-      stagedIn.arrived();
-    } else {
+      if (withdrawn) {
+        stagedIn.refused();
+      } else {
+        stagedIn.arrived();
+      }
+    } else if (!withdrawn) {
       outstanding.end(reads.sequence(), lost == 0 ? WorkStatus.SUCCESS : WorkStatus.LOCAL_UNMAPPED, lost);
     }
     reads.end();
@@ -345,14 +367,17 @@ final class InitiatorConnection extends TcpConnection {
   private void refused(long at) {
     long sequence = FrameLayout.sequence(at);
     WorkStatus status = Answers.status(FrameLayout.flags(at));
-    if (status == WorkStatus.SUCCESS
-        || !outstanding.isPending(sequence)
-        || outstanding.kind(sequence) == Outstanding.Kind.MESSAGE) {
+    boolean withdrawn = reads.isWithdrawn(sequence);
+    boolean wellFormed = withdrawn
+        ? status != WorkStatus.SUCCESS && (status != WorkStatus.WITHDRAWN || peerWithdraws)
+        : status != WorkStatus.SUCCESS && status != WorkStatus.WITHDRAWN && outstanding.isPending(sequence)
+            && outstanding.kind(sequence) != Outstanding.Kind.MESSAGE;
+    if (!wellFormed) {
       protocolError("NACK " + FrameLayout.flags(at) + " of " + sequence + ", which is not under way");
       return;
     }
-    if (outstanding.kind(sequence) == Outstanding.Kind.READ) {
-      boolean mayHaveBegun = status == WorkStatus.REMOTE_UNMAPPED;
+    if (withdrawn || outstanding.kind(sequence) == Outstanding.Kind.READ) {
+      boolean mayHaveBegun = status == WorkStatus.REMOTE_UNMAPPED || status == WorkStatus.WITHDRAWN;
       if (sequence != reads.sequence() || (reads.hasBegun() && !mayHaveBegun)) {
         protocolError("NACK of READ " + sequence + " out of turn");
         return;
@@ -364,6 +389,8 @@ final class InitiatorConnection extends TcpConnection {
     }
     long detail = status == WorkStatus.REMOTE_UNMAPPED ? Integer.toUnsignedLong(FrameLayout.chunk(at)) : 0;
     in.consume(FrameLayout.HEADER_BYTES);
-    outstanding.end(sequence, status, detail);
+    if (!withdrawn) {
+      outstanding.end(sequence, status, detail);
+    }
   }
 }

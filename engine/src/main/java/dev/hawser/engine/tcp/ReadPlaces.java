@@ -5,6 +5,8 @@
 
 package dev.hawser.engine.tcp;
 
+import dev.hawser.engine.spi.WorkStatus;
+
 /**
  * Where the data of the READs under way belong, in the order in which they will come. Owner thread only; allocates
  * nothing.
@@ -20,12 +22,15 @@ final class ReadPlaces {
   private final int[] counts = new int[Outstanding.DATA_SLOTS];
   private final long[] bytes = new long[Outstanding.DATA_SLOTS];
   private final boolean[] foreign = new boolean[Outstanding.DATA_SLOTS]; // may have been freed by their owner
+  private final long[] transfers = new long[Outstanding.DATA_SLOTS];
+  private final boolean[] withdrawn = new boolean[Outstanding.DATA_SLOTS]; // what comes of it goes nowhere
   private long head; // place
   private long tail;
   private int firstRead;
   private int reads;
   private boolean begun; // data of the first READ have come
   private long lost; // a place of the first READ that is not there; 0: none
+  private long unwanted; // bytes that are to come of READs that were withdrawn
 
   ReadPlaces(long places) {
     this.places = places;
@@ -35,8 +40,9 @@ final class ReadPlaces {
     return places + (index & (PLACES - 1)) * Places.BYTES;
   }
 
+  /** Places that can be added; 0 if there are as many READs as a target takes, those included that were withdrawn. */
   int free() {
-    return (int) (PLACES - (tail - head));
+    return reads == Outstanding.DATA_SLOTS ? 0 : (int) (PLACES - (tail - head));
   }
 
   void add(long address, long length) {
@@ -48,8 +54,10 @@ final class ReadPlaces {
     tail -= count;
   }
 
-  void post(long sequence, int count, long length, boolean mayBeLost) {
-    int slot = (firstRead + reads) & (Outstanding.DATA_SLOTS - 1);
+  void post(long sequence, long transfer, int count, long length, boolean mayBeLost) {
+    int slot = slot(reads);
+    transfers[slot] = transfer;
+    withdrawn[slot] = false;
     sequences[slot] = sequence;
     counts[slot] = count;
     bytes[slot] = length;
@@ -57,8 +65,44 @@ final class ReadPlaces {
     reads++;
   }
 
+  private int slot(int read) {
+    return (firstRead + read) & (Outstanding.DATA_SLOTS - 1);
+  }
+
   boolean isEmpty() {
     return reads == 0;
+  }
+
+  /**
+   * What comes of a transfer's READs from now on goes nowhere, and they have ended.
+   *
+   * @return whether there was any
+   */
+  boolean withdraw(long transfer, Outstanding outstanding, Receiver receiver) {
+    boolean any = false;
+    for (int i = 0; i < reads; i++) {
+      int slot = slot(i);
+      if (transfers[slot] == transfer && !withdrawn[slot]) {
+        any = true;
+        withdrawn[slot] = true;
+        unwanted += bytes[slot];
+        outstanding.end(sequences[slot], WorkStatus.WITHDRAWN, 0);
+        if (i == 0) {
+          receiver.discardRest(); // payload comes for the first only
+        }
+      }
+    }
+    return any;
+  }
+
+  /** Bytes that are still to come, beside those that are coming now, and that nobody wants. */
+  long unwanted() {
+    return unwanted;
+  }
+
+  /** Whether it is the next READ, and was withdrawn. */
+  boolean isWithdrawn(long sequence) {
+    return reads > 0 && withdrawn[firstRead] && sequences[firstRead] == sequence;
   }
 
   /** The READ whose data come next. */
@@ -75,11 +119,16 @@ final class ReadPlaces {
     return begun;
   }
 
-  /** Gives the places of the next {@code length} bytes to the receiver. */
+  /** The next {@code length} bytes come: the receiver gets their places, or is to drop them. */
   void take(long length, Receiver receiver) {
     begun = true;
     bytes[firstRead] -= length;
     receiver.beginPlaces();
+    if (withdrawn[firstRead]) {
+      unwanted -= length;
+      receiver.beginDiscarding(length);
+      return;
+    }
     if (foreign[firstRead]) {
       receiver.mayBeLost();
     }
@@ -96,6 +145,7 @@ final class ReadPlaces {
         Places.advance(first, n);
       }
     }
+    receiver.beginPayload(length);
   }
 
   /** Memory of the first READ is not there; 0 changes nothing. */
@@ -110,6 +160,7 @@ final class ReadPlaces {
 
   /** The first READ has ended. */
   void end() {
+    unwanted -= withdrawn[firstRead] ? bytes[firstRead] : 0;
     head += counts[firstRead];
     firstRead = (firstRead + 1) & (Outstanding.DATA_SLOTS - 1);
     reads--;

@@ -37,6 +37,8 @@ final class ReadService {
   private final StagedOutput stagedOut;
   private final LongToIntFunction lostRegions;
   private final long[] sequences = new long[READS];
+  private final long[] transfers = new long[READS];
+  private final boolean[] withdrawn = new boolean[READS]; // the peer does not want what has not been queued
   private final int[] counts = new int[READS]; // segments that have not been queued
   private final long[] remaining = new long[READS];
   private final long[] trailers = new long[READS]; // addresses of the frames that end them
@@ -81,15 +83,25 @@ final class ReadService {
   }
 
   /** Takes a READ. */
-  void take(long sequence, int count, long from, long length) {
+  void take(long sequence, long transfer, int count, long from, long length) {
     for (int i = 0; i < count; i++) {
       RawMemory.copy(from + (long) i * FrameLayout.SEGMENT_BYTES, segment(tail++), FrameLayout.SEGMENT_BYTES);
     }
     int slot = slot(first + taken);
     sequences[slot] = sequence;
+    transfers[slot] = transfer;
+    withdrawn[slot] = false;
     counts[slot] = count;
     remaining[slot] = length;
     taken++;
+  }
+
+  /** The peer does not want a transfer's READs any more: those that have not been answered end behind what was queued. */
+  void withdraw(long transfer) {
+    for (int i = queued; i < taken; i++) {
+      int slot = slot(first + i);
+      withdrawn[slot] |= transfers[slot] == transfer;
+    }
   }
 
   boolean isIdle() {
@@ -112,7 +124,7 @@ final class ReadService {
     while (taken > queued && roomFor(out) && !answers.hasRefusals()) {
       int slot = slot(first + queued);
       if (!admitted) {
-        WorkStatus status = admit(slot, check);
+        WorkStatus status = withdrawn[slot] ? WorkStatus.WITHDRAWN : admit(slot, check);
         if (status != WorkStatus.SUCCESS) {
           uses(slot).releaseAll();
           answers.refuse(sequences[slot], status, 0);
@@ -127,7 +139,7 @@ final class ReadService {
         offset = 0;
         device = check.device();
       }
-      if (lost) {
+      if (lost || withdrawn[slot]) {
         head += counts[slot];
         end(slot, out);
       } else if (device.isHost()) {
@@ -181,13 +193,15 @@ final class ReadService {
     }
   }
 
-  /** Says that all has been sent, or that it could not be. */
+  /** Says that all has been sent, or that it could not be or is not wanted any more. */
   private void end(int slot, SendQueue out) {
     trailers[slot] = out.control(FrameLayout.HEADER_BYTES);
     FrameLayout.writeHeader(
         trailers[slot], FrameLayout.READ_DATA, FrameLayout.FLAG_LAST, 0, 0, sequences[slot], 0, 0);
     if (lost) {
-      refuse(slot, lostRegion);
+      refuse(slot, WorkStatus.REMOTE_UNMAPPED, lostRegion);
+    } else if (remaining[slot] > 0) {
+      refuse(slot, WorkStatus.WITHDRAWN, 0);
     }
     out.append(trailers[slot], FrameLayout.HEADER_BYTES);
     admitted = false;
@@ -195,11 +209,11 @@ final class ReadService {
     queued++;
   }
 
-  private void refuse(int slot, int region) {
+  private void refuse(int slot, WorkStatus why, int region) {
     FrameLayout.writeHeader(
         trailers[slot],
         FrameLayout.NACK,
-        Answers.code(WorkStatus.REMOTE_UNMAPPED),
+        Answers.code(why),
         0,
         region,
         sequences[slot],
@@ -212,7 +226,7 @@ final class ReadService {
     for (int i = 0; i < queued; i++) {
       int slot = slot(first + i);
       if (endPlaces[slot] - place > 0) {
-        refuse(slot, region);
+        refuse(slot, WorkStatus.REMOTE_UNMAPPED, region);
         return;
       }
     }

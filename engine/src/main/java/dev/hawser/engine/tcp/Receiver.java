@@ -123,6 +123,11 @@ final class Receiver {
     place();
   }
 
+  /** What has not come of the payload goes nowhere. */
+  void discardRest() {
+    discarding = true;
+  }
+
   boolean payloadIsComplete() {
     return remaining == 0;
   }

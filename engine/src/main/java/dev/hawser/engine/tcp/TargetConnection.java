@@ -25,11 +25,19 @@ final class TargetConnection extends TcpConnection {
   private long writeTransfer;
   private boolean writeStaged; // it comes through a slot
   private final LostMemory lostMemory;
+  private final boolean peerWithdraws;
+  private long withdrawable; // READs, less what was withdrawn: a WITHDRAW takes back one at least
 
-  TargetConnection(
-      PathKey key, BootstrapStream stream, MemoryRegistry registry, PathStaging staging, LostMemory lostMemory) {
+  /**
+   * The target's end.
+   *
+   * @param peerWithdraws whether the initiator may send WITHDRAW
+   */
+  TargetConnection(PathKey key, BootstrapStream stream, MemoryRegistry registry, PathStaging staging,
+      LostMemory lostMemory, boolean peerWithdraws) {
     super(key, stream, ReadService.NATIVE_BYTES, staging);
     this.lostMemory = lostMemory;
+    this.peerWithdraws = peerWithdraws;
     this.check = new RequestCheck(registry);
     this.reads = new ReadService(extra, staging, stagedOut, address -> lostMemory.met(address, describe()));
   }
@@ -40,6 +48,7 @@ final class TargetConnection extends TcpConnection {
       case FrameLayout.WRITE -> write(at);
       case FrameLayout.READ -> read(at);
       case FrameLayout.FLUSH -> flush(at, events);
+      case FrameLayout.WITHDRAW -> takeBack(at);
       default -> protocolError(FrameLayout.name(type) + " to a target");
     }
   }
@@ -162,7 +171,10 @@ final class TargetConnection extends TcpConnection {
   /** What others are told of data comes behind the data. */
   @Override
   boolean waits(int type) {
-    return type != FrameLayout.WRITE && type != FrameLayout.ACK && !stagedIn.isEmpty();
+    return switch (type) {
+      case FrameLayout.WRITE, FrameLayout.ACK, FrameLayout.WITHDRAW -> false;
+      default -> !stagedIn.isEmpty();
+    };
   }
 
   private void read(long at) {
@@ -174,9 +186,32 @@ final class TargetConnection extends TcpConnection {
       protocolError("more READs than were agreed on");
       return;
     }
-    reads.take(FrameLayout.sequence(at), segments, segment(at, 0), FrameLayout.length(at));
+    reads.take(
+        FrameLayout.sequence(at), FrameLayout.transfer(at), segments, segment(at, 0), FrameLayout.length(at));
+    withdrawable++;
     in.consume(FrameLayout.HEADER_BYTES + segments * FrameLayout.SEGMENT_BYTES);
     processed(taken() + 1);
+  }
+
+  /** READs of that transfer may have been answered meanwhile: then there is nothing to do. */
+  private void takeBack(long at) {
+    if (!peerWithdraws) {
+      protocolError("WITHDRAW, which was not agreed on");
+      return;
+    }
+    if (FrameLayout.flags(at) != 0 || FrameLayout.sequence(at) != 0 || FrameLayout.length(at) != 0) {
+      protocolError(
+          "WITHDRAW with flags " + FrameLayout.flags(at) + ", sequence number " + FrameLayout.sequence(at)
+              + " and a length of " + FrameLayout.length(at));
+      return;
+    }
+    if (withdrawable == 0) {
+      protocolError("more WITHDRAWs than READs");
+      return;
+    }
+    withdrawable--;
+    reads.withdraw(FrameLayout.transfer(at));
+    in.consume(FrameLayout.HEADER_BYTES);
   }
 
   private void flush(long at, ConnectionEvents events) {

@@ -106,8 +106,7 @@ final class TcpTransport implements Transport {
 
   @Override
   public PathSetup accept(String rail, String peer, PathKey key, byte[] offer) {
-    TcpOffer.check(offer);
-    return new TargetSetup(key);
+    return new TargetSetup(key, TcpOffer.check(offer));
   }
 
   @Override
@@ -141,13 +140,14 @@ final class TcpTransport implements Transport {
 
     @Override
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
-      TcpOffer.check(peerMessage);
+      TcpOffer peer = TcpOffer.check(peerMessage);
       settings.apply(stream.fd());
       String own = route.local().name();
       return new InitiatorConnection(
           key,
           stream,
           new PathStaging(staging),
+          peer.withdraws(),
           TcpRails.canReach(own, route.remote()) ? TcpRails.device(own) : null);
     }
 
@@ -157,9 +157,11 @@ final class TcpTransport implements Transport {
 
   private final class TargetSetup implements PathSetup {
     private final PathKey key;
+    private final TcpOffer peer;
 
-    TargetSetup(PathKey key) {
+    TargetSetup(PathKey key, TcpOffer peer) {
       this.key = key;
+      this.peer = peer;
     }
 
     @Override
@@ -170,7 +172,7 @@ final class TcpTransport implements Transport {
     @Override
     public Connection connect(byte[] peerMessage, BootstrapStream stream) {
       settings.apply(stream.fd());
-      return new TargetConnection(key, stream, registry, new PathStaging(staging), lostMemory);
+      return new TargetConnection(key, stream, registry, new PathStaging(staging), lostMemory, peer.withdraws());
     }
 
     @Override

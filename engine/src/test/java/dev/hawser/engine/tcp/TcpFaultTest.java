@@ -219,6 +219,11 @@ class TcpFaultTest {
       expectFault(true, frame(FrameLayout.FLUSH, 0, 0, 1, 7), "FLUSH");
       expectFault(true, frame(FrameLayout.READ_DATA, 1, 0, 1, 0), "READ_DATA to a target");
       expectFault(true, frame(FrameLayout.NACK, 1, 0, 1, 0), "NACK to a target");
+      expectFault(true, frame(FrameLayout.WITHDRAW, 0, 0, 0, 0), "more WITHDRAWs than READs");
+      expectFault(true, frame(FrameLayout.WITHDRAW, 1, 0, 0, 0), "WITHDRAW with flags 1");
+      expectFault(true, frame(FrameLayout.WITHDRAW, 0, 0, 1, 0), "WITHDRAW with flags 0, sequence number 1");
+      expectFault(true, frame(FrameLayout.WITHDRAW, 0, 0, 0, 8), "a length of 8");
+      expectFault(true, frame(FrameLayout.WITHDRAW, 0, 1, 0, 0), "WITHDRAW with 1 segments");
     } else {
       expectFault(false, frame(FrameLayout.WRITE, 0, 0, 1, 0), "WRITE to an initiator");
       expectFault(false, frame(FrameLayout.READ, 0, 0, 1, 0), "READ to an initiator");
@@ -226,6 +231,7 @@ class TcpFaultTest {
       expectFault(false, frame(FrameLayout.READ_DATA, 1, 0, 1, 0), "READ_DATA of 0 bytes for 1");
       expectFault(false, frame(FrameLayout.NACK, 1, 0, 1, 0), "NACK 1 of 1");
       expectFault(false, frame(FrameLayout.NACK, 9, 0, 1, 0), "NACK 9 of 1");
+      expectFault(false, frame(FrameLayout.WITHDRAW, 0, 0, 0, 0), "WITHDRAW to an initiator");
     }
   }
 
@@ -240,6 +246,57 @@ class TcpFaultTest {
     expectFault(false, 4, frame(FrameLayout.NACK, 1, 0, 3, 0), "NACK 1 of 3");
     expectFault(false, 4, frame(FrameLayout.NACK, 1, 0, 4, 0), "out of turn");
     expectFault(false, 4, frame(FrameLayout.ACK, 0, 0, 5, 0), "ACK of 5");
+    expectFault(false, 4, frame(FrameLayout.NACK, 4, 0, 1, 0), "NACK 4 of 1");
+    expectFault(false, 4, frame(FrameLayout.NACK, 4, 0, 2, 0), "NACK 4 of 2");
+  }
+
+  @Test
+  void whoDoesNotKnowWithdrawalsIsNotHeardOnThem() {
+    byte[] frame = frame(FrameLayout.WITHDRAW, 0, 0, 0, 0);
+    try (Raw raw = new Raw(true, false)) {
+      raw.send(frame, frame.length);
+      raw.pollUntilFault();
+      assertThat(Objects.requireNonNull(raw.events.fault).detail()).contains("WITHDRAW, which was not agreed on");
+    }
+    byte[] nack = frame(FrameLayout.NACK, 4, 0, 2, 0);
+    try (Raw raw = new Raw(false, false)) {
+      raw.post(4);
+      raw.connection.withdraw(1);
+      raw.send(nack, nack.length);
+      raw.pollUntilFault();
+      assertThat(Objects.requireNonNull(raw.events.fault).detail()).contains("NACK 4 of 2");
+    }
+  }
+
+  /** Each WITHDRAW has at least one READ that was not taken back: so one costs no more than those do. */
+  @Test
+  void aFloodOfWithdrawalsEndsTheConnection() {
+    try (Raw raw = new Raw(true)) {
+      int reads = 3;
+      ByteBuffer out = ByteBuffer.allocate(1024).order(ByteOrder.LITTLE_ENDIAN);
+      out.put(frame(FrameLayout.WRITE, 0, 0, 1, 0)); // of transfer 0, like the READs
+      for (int i = 0; i < reads; i++) {
+        ByteBuffer read = ByteBuffer.wrap(frame(FrameLayout.READ, 0, 1, 2 + i, 64, 64)).order(ByteOrder.LITTLE_ENDIAN);
+        read.putLong(32, raw.region.address()).putInt(44, raw.region.id());
+        out.put(read.array());
+      }
+      for (int i = 0; i < reads; i++) {
+        ByteBuffer withdraw = ByteBuffer.wrap(frame(FrameLayout.WITHDRAW, 0, 0, 0, 0)).order(ByteOrder.LITTLE_ENDIAN);
+        withdraw.putLong(24, i == 0 ? -1 : 0); // the first is of nothing
+        out.put(withdraw.array());
+      }
+      raw.send(out.array(), out.position());
+      byte[] message = frame(FrameLayout.MESSAGE, 0, 0, 5, 0);
+      raw.send(message, message.length);
+      raw.pollUntil(1);
+      assertThat(raw.events.order).containsExactly("message 0");
+
+      byte[] more = frame(FrameLayout.WITHDRAW, 0, 0, 0, 0);
+      raw.send(more, more.length);
+      raw.pollUntilFault();
+      assertThat(Objects.requireNonNull(raw.events.fault).detail()).contains("more WITHDRAWs than READs");
+      assertThat(raw.region.uses()).isZero();
+    }
   }
 
   @Test
@@ -297,7 +354,7 @@ class TcpFaultTest {
         // Plausible headers get further than noise alone.
         for (int at = 0; at + 48 < noise.length && random.nextInt(4) > 0; at += 32 + random.nextInt(64)) {
           ByteBuffer frame = ByteBuffer.wrap(noise).order(ByteOrder.LITTLE_ENDIAN);
-          frame.put(at, (byte) (1 + random.nextInt(7))).put(at + 1, (byte) random.nextInt(2));
+          frame.put(at, (byte) (1 + random.nextInt(8))).put(at + 1, (byte) random.nextInt(2));
           frame.putShort(at + 2, (short) random.nextInt(3)).putLong(at + 8, random.nextInt(4));
           frame.putLong(at + 16, random.nextInt(200)).putInt(at + 40, random.nextInt(200));
           frame.putInt(at + 44, random.nextInt(4)).putLong(at + 32, raw.region.address() + random.nextInt(5000));
@@ -352,6 +409,10 @@ class TcpFaultTest {
     final Recorder events = new Recorder();
 
     Raw(boolean target) {
+      this(target, true);
+    }
+
+    Raw(boolean target, boolean withdraws) {
       MemorySegment memory = arena.allocate(3 * 4096, 4096);
       region = registry.register(memory.asSlice(0, 4096), Access.REMOTE_READ_WRITE);
       guard = registry.register(memory.asSlice(4096, 8192), Access.LOCAL);
@@ -361,8 +422,8 @@ class TcpFaultTest {
       connection =
           target
               ? new TargetConnection(new PathKey(1, 1), stream, registry, new PathStaging(new Staging(registry)),
-                  new LostMemory(registry))
-              : new InitiatorConnection(new PathKey(1, 1), stream, new PathStaging(new Staging(registry)));
+                  new LostMemory(registry), withdraws)
+              : new InitiatorConnection(new PathKey(1, 1), stream, new PathStaging(new Staging(registry)), withdraws);
     }
 
     void post(int count) {

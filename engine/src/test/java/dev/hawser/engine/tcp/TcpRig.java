@@ -50,15 +50,20 @@ final class TcpRig implements AutoCloseable {
   }
 
   TcpRig(String address, @Nullable TlsConfig tls, TcpSettings settings) {
+    this(address, tls, settings, true);
+  }
+
+  /** Ends that can tell each other of READs that nobody wants any more, or one that is older than that. */
+  TcpRig(String address, @Nullable TlsConfig tls, TcpSettings settings, boolean withdraws) {
     int[] pair = connect(address);
     settings.apply(pair[0]);
     settings.apply(pair[1]);
     SSLEngine[] engines = tls == null ? new SSLEngine[2] : shake(pair, tls);
     this.initiator = new InitiatorConnection(new PathKey(3, 1), new Stream(pair[0], tls == null ? null : engines[0]),
-        new PathStaging(new Staging(registry)));
+        new PathStaging(new Staging(registry)), withdraws);
     this.target =
         new TargetConnection(new PathKey(3, 1), new Stream(pair[1], tls == null ? null : engines[1]), registry,
-            new PathStaging(new Staging(registry)), new LostMemory(registry));
+            new PathStaging(new Staging(registry)), new LostMemory(registry), withdraws);
   }
 
   /** A connected pair: who dialled, who accepted. */
@@ -162,6 +167,11 @@ final class TcpRig implements AutoCloseable {
 
   boolean post(long workId, DataRequest.Op op, TransferPlan plan, long position, long length) {
     return initiator.postData(workId, request.set(op, 1000 + workId, (int) workId, plan, position, length));
+  }
+
+  /** One of several requests of a transfer. */
+  boolean postOf(long transfer, long workId, DataRequest.Op op, TransferPlan plan) {
+    return initiator.postData(workId, request.set(op, transfer, (int) workId, plan, 0, plan.totalBytes()));
   }
 
   /** One turn of both ends. */

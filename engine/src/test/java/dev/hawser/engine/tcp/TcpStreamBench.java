@@ -45,9 +45,9 @@ public final class TcpStreamBench {
     settings.apply(pair[0]);
     settings.apply(pair[1]);
     InitiatorConnection initiator = new InitiatorConnection(new PathKey(0, 1), new TcpRig.Stream(pair[0], null),
-        new PathStaging(new Staging(registry)));
+        new PathStaging(new Staging(registry)), true);
     TargetConnection target = new TargetConnection(new PathKey(0, 1), new TcpRig.Stream(pair[1], null), registry,
-        new PathStaging(new Staging(registry)), new LostMemory(registry));
+        new PathStaging(new Staging(registry)), new LostMemory(registry), true);
 
     TransferPlan plan = plan(local, remote, request, block);
     Thread server =

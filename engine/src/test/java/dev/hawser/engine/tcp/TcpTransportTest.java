@@ -241,9 +241,16 @@ class TcpTransportTest {
       assertThatThrownBy(() -> transport.accept("127.0.0.1", "peer", new PathKey(0, 1), cut))
           .isInstanceOf(PathSetupException.class);
     }
-    byte[] less = new TcpOffer(1, 1, 1).encode();
+    byte[] less = new TcpOffer(0, 1, 1, 1).encode();
     assertThatThrownBy(() -> transport.accept("127.0.0.1", "peer", new PathKey(0, 1), less))
         .hasMessageContaining("bears too little");
+    byte[] older = TcpOffer.OURS.encode();
+    older[2] = 0;
+    byte[] newer = TcpOffer.OURS.encode();
+    newer[3] = (byte) 0x80;
+    assertThat(TcpOffer.check(offer).withdraws()).isTrue();
+    assertThat(TcpOffer.check(older).withdraws()).isFalse();
+    assertThat(TcpOffer.check(newer).withdraws()).isTrue();
     for (int n = 0; n < description.length; n++) {
       assertThat(transport.reach(Arrays.copyOf(description, n))).isInstanceOf(Reachability.Unreachable.class);
     }

@@ -89,6 +89,33 @@ interface EndingCases extends Cases {
     }
   }
 
+  /** What still comes of it goes nowhere, and what came behind it on the same path is right. */
+  @Test
+  default void aCancelledReadHarmsNoOther() {
+    try (Memory local = pair().local(LARGE);
+        Memory beside = pair().local(LARGE);
+        Memory remote = pair().remote(LARGE)) {
+      remote.paint(seed());
+      Transfer read = pair().link().prepare(Op.READ, Copies.endless(local, remote.remote()));
+      read.timeout(Waits.PATIENCE);
+      Copies copies = Copies.all(beside, remote);
+      Transfer other = pair().prepare(Op.READ, copies);
+      for (int round = 0; round < 5; round++) {
+        beside.paint(seed());
+        copies.expect(Op.READ);
+        read.post();
+        Ends.underWay(read);
+        other.post();
+        read.cancel();
+        assertThat(Ends.within(AgentSetup.DRAIN.plus(Waits.MARGIN), read)).isEqualTo(new Cancelled());
+        local.paint(seed());
+        Ends.done(other);
+        copies.verify("read beside a cancelled one");
+        local.watch("after a cancelled read has ended", Waits.WATCH);
+      }
+    }
+  }
+
   @Test
   default void cancelBeforeAndAfterDoesNothing() {
     Inbox inbox = pair().target().inbox();

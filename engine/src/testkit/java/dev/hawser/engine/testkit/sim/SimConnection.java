@@ -126,22 +126,22 @@ public final class SimConnection implements Connection {
     return true;
   }
 
-  /** A stream's chunks that wait behind the one that is being sent: how far that has come is chance. */
+  /**
+   * A stream's WRITEs that wait behind the one that is being sent: how far that has come is chance. And its READs, wherever
+   * they are: what the target sends all the same goes nowhere, and whether it still sends it is chance, too.
+   */
   @Override
   public void withdraw(long transfer) {
     if (aborted || pair.mode() != SimMode.STREAM) {
       return;
     }
     Iterator<Work> newestFirst = posted.descendingIterator();
+    boolean begun = false;
     while (newestFirst.hasNext()) {
       Work work = newestFirst.next();
-      if (work.op != DataRequest.Op.WRITE) {
-        continue;
-      }
-      if (work.snapshot != null || world.chance(250)) {
-        return; // it is being sent
-      }
-      if (work.transfer == transfer) {
+      boolean write = work.op == DataRequest.Op.WRITE;
+      begun |= write && (work.snapshot != null || world.chance(250)); // it is being sent
+      if (work.op != null && work.transfer == transfer && !(write && begun)) {
         work.withdrawn = true;
         newestFirst.remove();
         inbox.add(e -> e.completed(this, work.workId, WorkStatus.WITHDRAWN, 0));
@@ -158,7 +158,7 @@ public final class SimConnection implements Connection {
     }
     reply(
         () -> {
-          if (!aborted && posted.remove(work)) {
+          if (!aborted && posted.remove(work)) { // or it was withdrawn meanwhile
             inbox.add(e -> e.completed(this, work.workId, WorkStatus.REMOTE_ACCESS, 0));
           }
         });
@@ -237,7 +237,7 @@ public final class SimConnection implements Connection {
       return;
     }
     kernelAcknowledges();
-    if (work.withdrawn) {
+    if (work.withdrawn && (work.op == DataRequest.Op.WRITE || world.chance(500))) {
       to.progress++;
       return;
     }
@@ -369,7 +369,7 @@ public final class SimConnection implements Connection {
     reply(
         () -> {
           byte[] bytes = work.snapshot;
-          if (flushed || lost || bytes == null) {
+          if (flushed || lost || bytes == null || work.withdrawn) {
             return;
           }
           int at = 0;
