@@ -127,12 +127,12 @@ final class InitiatorConnection extends TcpConnection {
     if (usable && ring != null) {
       placeStaged(request, read, at + FrameLayout.HEADER_BYTES, ring, sequence);
       if (read) {
-        reads.post(sequence, request.transfer(), 1, length, false);
+        reads.post(sequence, request.transfer(), 1, carried, length, false);
       }
     } else if (usable) {
       place(request, read, at + FrameLayout.HEADER_BYTES);
       if (read) {
-        reads.post(sequence, request.transfer(), carried, length, foreign);
+        reads.post(sequence, request.transfer(), carried, carried, length, foreign);
       }
     }
     outstanding.queued(sequence, begin, out.tail());

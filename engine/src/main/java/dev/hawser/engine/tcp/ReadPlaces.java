@@ -20,6 +20,7 @@ final class ReadPlaces {
   private final long places;
   private final long[] sequences = new long[Outstanding.DATA_SLOTS];
   private final int[] counts = new int[Outstanding.DATA_SLOTS];
+  private final int[] segments = new int[Outstanding.DATA_SLOTS]; // of the frame: many may share one place, a slot
   private final long[] bytes = new long[Outstanding.DATA_SLOTS];
   private final boolean[] foreign = new boolean[Outstanding.DATA_SLOTS]; // may have been freed by their owner
   private final long[] transfers = new long[Outstanding.DATA_SLOTS];
@@ -28,6 +29,7 @@ final class ReadPlaces {
   private long tail;
   private int firstRead;
   private int reads;
+  private int segmentsUnderWay;
   private boolean begun; // data of the first READ have come
   private long lost; // a place of the first READ that is not there; 0: none
   private long unwanted; // bytes that are to come of READs that were withdrawn
@@ -40,9 +42,14 @@ final class ReadPlaces {
     return places + (index & (PLACES - 1)) * Places.BYTES;
   }
 
-  /** Places that can be added; 0 if there are as many READs as a target takes, those included that were withdrawn. */
+  /**
+   * Segments, with a place for each, that another READ may have. As many READs as a target takes, and as many segments, count
+   * those that were withdrawn.
+   */
   int free() {
-    return reads == Outstanding.DATA_SLOTS ? 0 : (int) (PLACES - (tail - head));
+    return reads == Outstanding.DATA_SLOTS
+        ? 0
+        : Math.min((int) (PLACES - (tail - head)), ReadService.SEGMENTS - segmentsUnderWay);
   }
 
   void add(long address, long length) {
@@ -54,8 +61,16 @@ final class ReadPlaces {
     tail -= count;
   }
 
-  void post(long sequence, long transfer, int count, long length, boolean mayBeLost) {
+  /**
+   * Takes one on.
+   *
+   * @param count of the places that were added for it
+   * @param frameSegments that the target is told
+   */
+  void post(long sequence, long transfer, int count, int frameSegments, long length, boolean mayBeLost) {
     int slot = slot(reads);
+    segments[slot] = frameSegments;
+    segmentsUnderWay += frameSegments;
     transfers[slot] = transfer;
     withdrawn[slot] = false;
     sequences[slot] = sequence;
@@ -162,6 +177,7 @@ final class ReadPlaces {
   void end() {
     unwanted -= withdrawn[firstRead] ? bytes[firstRead] : 0;
     head += counts[firstRead];
+    segmentsUnderWay -= segments[firstRead];
     firstRead = (firstRead + 1) & (Outstanding.DATA_SLOTS - 1);
     reads--;
     begun = false;

@@ -92,8 +92,16 @@ interface DataCases extends Cases {
 
   @Test
   default void movesShuffledBlocks() {
-    int blocks = 4096;
-    long block = 4096;
+    movesShuffled(4096, 4096);
+  }
+
+  /** More than any path takes at once. */
+  @Test
+  default void movesManySmallBlocks() {
+    movesShuffled(24_576, 256);
+  }
+
+  private void movesShuffled(int blocks, long block) {
     // Every second place stays free, as a guard between blocks.
     try (Memory local = pair().local(2L * blocks * block);
         Memory remote = pair().remote(2L * blocks * block)) {
@@ -103,7 +111,7 @@ interface DataCases extends Cases {
         int[] localIndices = shuffled(blocks, seed());
         int[] remoteIndices = shuffled(blocks, seed());
         Copies copies = new Copies(List.of(local), from, localIndices, List.of(remote), to, remoteIndices);
-        run(op, copies, local, remote, op + " of shuffled blocks");
+        run(op, copies, local, remote, op + " of shuffled blocks of " + block + " bytes");
       }
     }
   }
