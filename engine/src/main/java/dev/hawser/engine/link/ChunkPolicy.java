@@ -21,18 +21,17 @@ interface ChunkPolicy {
    *
    * @param paths at least one
    * @param remaining bytes of this piece of the transfer; more than 0
-   * @param behind whether the transfer has less in flight than it is due beside the others that are under way
+   * @param starved whether the transfer has had nothing in flight for long: it does not wait for what others have left
    * @param random gives a number from 0 to below its argument
    * @return its row, which has room; or {@link #WAIT}
    */
-  int choose(PathTable paths, long remaining, boolean behind, LongUnaryOperator random);
+  int choose(PathTable paths, long remaining, boolean starved, LongUnaryOperator random);
 
   /**
    * How much of it that path takes.
    *
-   * @param behind as it was given to {@link #choose}
    * @param most a chunk's largest size there
    * @return 1 to {@code remaining}
    */
-  long length(PathTable paths, int path, long remaining, boolean behind, int most);
+  long length(PathTable paths, int path, long remaining, int most);
 }

@@ -35,16 +35,16 @@ final class EarliestPath implements ChunkPolicy {
   }
 
   @Override
-  public int choose(PathTable paths, long remaining, boolean behind, LongUnaryOperator random) {
+  public int choose(PathTable paths, long remaining, boolean starved, LongUnaryOperator random) {
     while (paths.rooms() > FEW) {
       int path = betterOfTwo(paths, remaining, random);
-      if (!isTooLate(paths, path, remaining, behind)) {
+      if (!isTooLate(paths, path, remaining, starved)) {
         return path;
       }
       paths.full(path); // drawn no more in this round
     }
     int path = bestOf(paths, remaining);
-    return path == WAIT || isTooLate(paths, path, remaining, behind) ? WAIT : path;
+    return path == WAIT || isTooLate(paths, path, remaining, starved) ? WAIT : path;
   }
 
   private int bestOf(PathTable paths, long remaining) {
@@ -86,15 +86,15 @@ final class EarliestPath implements ChunkPolicy {
   }
 
   /** True if something goes somewhere else, or later, rather than on this path now. */
-  private boolean isTooLate(PathTable paths, int path, long remaining, boolean behind) {
-    return (!behind && hasEnough(paths, path, remaining)) || isSlow(paths, path, remaining);
+  private boolean isTooLate(PathTable paths, int path, long remaining, boolean starved) {
+    return (!starved && hasEnough(paths, path, remaining)) || isSlow(paths, path, remaining);
   }
 
   /**
    * True if this path has enough to do for now. What is posted is bound to its path, so at most half of the time that is
-   * left is planned ahead: if rates change, or were measured wrongly, the rest goes where it is through earlier. Most of
-   * what is in flight may be of others that have much left, though: whoever is behind them waits for none of that, or it
-   * would wait until they end.
+   * left is planned ahead: if rates change, or were measured wrongly, the rest goes where it is through earlier. Who has
+   * much left, though, never has enough on its paths, and beside it whoever has little would wait until it ends: hence
+   * {@code starved}.
    */
   private boolean hasEnough(PathTable paths, int path, long remaining) {
     double through = paths.through(path, Math.min(least, remaining));
@@ -123,10 +123,7 @@ final class EarliestPath implements ChunkPolicy {
   }
 
   @Override
-  public long length(PathTable paths, int path, long remaining, boolean behind, int most) {
-    if (behind && hasEnough(paths, path, remaining)) {
-      return Math.min(Math.min(remaining, least), most); // for what is due, not for what comes next
-    }
+  public long length(PathTable paths, int path, long remaining, int most) {
     if (paths.size() == 1) {
       return Math.min(remaining, most);
     }

@@ -6,6 +6,7 @@
 package dev.hawser.engine.link;
 
 import dev.hawser.engine.GrantCheck;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.Transfer.RemoteState;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.TransferEnd.Cause;
@@ -306,8 +307,8 @@ final class Initiation {
     if (!tableFor[tier].equals(t.device)) {
       weigh(tier, t.device);
     }
-    boolean behind = isBehind(t, table);
-    int row = policy.choose(table, remaining, behind, host::random);
+    boolean starved = isStarved(t, table, link.now());
+    int row = policy.choose(table, remaining, starved, host::random);
     if (row == ChunkPolicy.WAIT) {
       return false;
     }
@@ -316,7 +317,7 @@ final class Initiation {
     long left = flight == null ? remaining : flight.left(t.op, remaining);
     while (left == 0) {
       table.full(row); // and so are the others of its route, one by one
-      row = policy.choose(table, remaining, behind, host::random);
+      row = policy.choose(table, remaining, starved, host::random);
       if (row == ChunkPolicy.WAIT) {
         return false;
       }
@@ -324,7 +325,7 @@ final class Initiation {
       flight = g.path.flight;
       left = flight == null ? remaining : flight.left(t.op, remaining);
     }
-    long share = Math.max(policy.length(table, row, remaining, behind, largestChunk(g)), leastChunk(t, g));
+    long share = Math.max(policy.length(table, row, remaining, largestChunk(g)), leastChunk(t, g));
     long wanted = Math.min(Math.min(left, remaining), share);
     long length = fit(t, position, wanted, g.room());
     if (!g.postChunk(t, position, length, link.now())) {
@@ -345,9 +346,20 @@ final class Initiation {
     return true;
   }
 
-  /** True if it has less than half of an equal part of what all transfers together have in flight. */
-  private boolean isBehind(TransferState t, PathTable table) {
-    return t.bytesUnderWay() * 2 * active.size() < table.inFlightSum();
+  /**
+   * True if it has nothing in flight, and had nothing for twice as long as what is in flight takes to get through: others were
+   * let in before it, again and again. What is urgent does not wait for that.
+   */
+  private static boolean isStarved(TransferState t, PathTable table, long now) {
+    if (t.bytesUnderWay() > 0) {
+      t.idle = false;
+      return false;
+    }
+    if (!t.idle) {
+      t.idle = true;
+      t.idleSince = now;
+    }
+    return t.priority() == Priority.LATENCY || (now - t.idleSince) * table.rateSum() > 2e9 * table.inFlightSum();
   }
 
   private void weigh(int tier, Device device) {

@@ -120,6 +120,11 @@ final class TransferState implements Transfer {
   long deadline;
   int nextChunk;
   long claimed;
+
+  /** Has nothing in flight, and since when. */
+  boolean idle;
+
+  long idleSince;
   int outstanding;
   int stranded;
   private long[] replays = new long[8];
@@ -436,6 +441,7 @@ final class TransferState implements Transfer {
     session = inSession;
     nextChunk = 0;
     claimed = 0;
+    idle = false;
     outstanding = 0;
     stranded = 0;
     replayCount = 0;

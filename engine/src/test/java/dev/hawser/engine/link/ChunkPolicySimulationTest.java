@@ -33,7 +33,7 @@ class ChunkPolicySimulationTest {
     private int next;
 
     @Override
-    public int choose(PathTable paths, long remaining, boolean behind, LongUnaryOperator random) {
+    public int choose(PathTable paths, long remaining, boolean starved, LongUnaryOperator random) {
       int path = next % paths.size();
       if (!paths.hasRoom(path)) {
         return WAIT; // in order: the next in turn is waited for
@@ -43,19 +43,19 @@ class ChunkPolicySimulationTest {
     }
 
     @Override
-    public long length(PathTable paths, int path, long remaining, boolean behind, int most) {
+    public long length(PathTable paths, int path, long remaining, int most) {
       return Math.min(remaining, most);
     }
   }
 
   private static final class OnePath implements ChunkPolicy {
     @Override
-    public int choose(PathTable paths, long remaining, boolean behind, LongUnaryOperator random) {
+    public int choose(PathTable paths, long remaining, boolean starved, LongUnaryOperator random) {
       return paths.hasRoom(0) ? 0 : WAIT;
     }
 
     @Override
-    public long length(PathTable paths, int path, long remaining, boolean behind, int most) {
+    public long length(PathTable paths, int path, long remaining, int most) {
       return Math.min(remaining, most);
     }
   }
@@ -139,7 +139,7 @@ class ChunkPolicySimulationTest {
         if (row == ChunkPolicy.WAIT) {
           return;
         }
-        long length = policy.length(table, row, remaining, false, MOST);
+        long length = policy.length(table, row, remaining, MOST);
         SimPath p = paths.get(row);
         p.pace.posted(length, p.inFlight == 0, now);
         p.queue.add(new Piece(t, length, now));
