@@ -18,8 +18,11 @@ final class PathPace {
   /** What is under way may take so long, besides twice the way there and back. */
   private static final long QUEUE_NANOS = 20_000_000;
 
-  /** The same where several share a queue, which is not ours alone to fill. */
-  private static final long SHARED_QUEUE_NANOS = 10_000_000;
+  /**
+   * Where several share a queue, which is not ours alone to fill, the way counts for no longer than this. Who joins a queue
+   * that is full has never seen it empty, takes the wait in it for the way, asks for twice of that, and so keeps it full.
+   */
+  private static final long LONGEST_SHARED_WAY_NANOS = 2_000_000;
 
   /** A sample takes at least so long, and so many chunks. */
   private static final long SAMPLE_NANOS = 2_000_000;
@@ -149,16 +152,17 @@ final class PathPace {
 
   /** Bytes that may be under way, at most {@code limit}. */
   long flight(long limit) {
-    return Math.min(limit, measured ? Math.max(FEWEST_IN_FLIGHT, bytesOf(QUEUE_NANOS)) : firstFlight);
+    return Math.min(limit, measured ? Math.max(FEWEST_IN_FLIGHT, bytesOf(QUEUE_NANOS, leastNanos)) : firstFlight);
   }
 
   /** Bytes under way that keep the path as busy as it is, at most {@code limit}: less, since others are in its queue. */
   long wanted(long limit) {
-    return Math.min(limit, measured ? bytesOf(SHARED_QUEUE_NANOS) : firstFlight);
+    return Math.min(
+        limit, measured ? bytesOf(QUEUE_NANOS, Math.min(leastNanos, LONGEST_SHARED_WAY_NANOS)) : firstFlight);
   }
 
-  private long bytesOf(long queueNanos) {
-    return (long) (rate * (queueNanos + 2 * leastNanos) / 1e9);
+  private long bytesOf(long queueNanos, double wayNanos) {
+    return (long) (rate * (queueNanos + 2 * wayNanos) / 1e9);
   }
 
   /** Small chunks that waited behind others since {@link #forgetWaits}. */

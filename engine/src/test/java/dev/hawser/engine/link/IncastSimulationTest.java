@@ -251,13 +251,12 @@ class IncastSimulationTest {
     Outcome large = mean(LARGE, () -> new ByteShares()::report);
 
     assertThat(small.farthest()).as("the farthest from its fair share: %s", small).isLessThan(0.05);
-    assertThat(large.farthest()).as("the farthest from its fair share: %s", large).isLessThan(0.15);
-    assertThat(run(LARGE, new ByteShares()::report, SECOND / 20).farthest()).as("in one history").isLessThan(0.1);
+    assertThat(large.farthest()).as("the farthest from its fair share: %s", large).isLessThan(0.05);
     for (Outcome outcome : List.of(small, large)) {
       assertThat(outcome.used()).as("%s", outcome).isGreaterThan(0.97);
-      assertThat(outcome.p99()).as("p99 of what is ideal: %s", outcome).isLessThan(2);
+      assertThat(outcome.p99()).as("p99 of what is ideal: %s", outcome).isLessThan(1.5);
       // All that they may have under way, 8 MiB each, would be 0.27 s.
-      assertThat(outcome.queueSeconds()).as("the queue, in seconds: %s", outcome).isLessThan(0.1);
+      assertThat(outcome.queueSeconds()).as("the queue, in seconds: %s", outcome).isLessThan(0.06);
     }
   }
 
@@ -267,12 +266,13 @@ class IncastSimulationTest {
     Outcome alone = mean(SMALL, () -> (member, wanted, most, held, now) -> ByteShares.ALONE);
     Outcome shared = mean(SMALL, () -> new ByteShares()::report);
 
-    assertThat(alone.queueSeconds()).as("%s, shared %s", alone, shared).isGreaterThan(1.5 * shared.queueSeconds());
+    assertThat(alone.queueSeconds()).as("%s, shared %s", alone, shared).isGreaterThan(2 * shared.queueSeconds());
   }
 
   /** A tempting simplification: to each what it asks for, cut down in proportion. */
   @Test
   void sharesInProportionAreNotFair() {
+    Outcome shared = mean(LARGE, () -> new ByteShares()::report);
     Outcome outcome =
         mean(LARGE, () -> {
           ByteShares shares = new ByteShares();
@@ -282,7 +282,7 @@ class IncastSimulationTest {
           };
         });
 
-    assertThat(outcome.farthest()).as("%s", outcome).isGreaterThan(0.1);
+    assertThat(outcome.farthest()).as("%s, shared %s", outcome, shared).isGreaterThan(2 * shared.farthest());
   }
 
   @Test
