@@ -98,6 +98,29 @@ class TcpWithdrawReadTest {
     region.segment().asSlice(chunk * MIB, MIB).fill(Pattern.CANARY);
   }
 
+  /** The rest of a READ that is being answered is not sent, but for the piece that is. */
+  @ParameterizedTest
+  @CsvSource({"false,true", "true,true", "false,false"})
+  void oneThatHasBegunEndsBehindItsPiece(boolean encrypted, boolean told) {
+    try (TcpRig rig = rig(encrypted, told)) {
+      Region local = rig.allocate(8 * MIB);
+      Region remote = rig.allocate(8 * MIB);
+      Pattern.fill(remote, 1);
+      Pattern.canary(local);
+      assertThat(rig.post(0, Op.READ, TcpRig.plan(local, 0, remote, 0, 8 * MIB))).isTrue();
+      rig.pumpUntil(() -> local.segment().get(ValueLayout.JAVA_BYTE, 100_000) == Pattern.at(1, 100_000));
+
+      rig.initiator.withdraw(1000);
+      Pattern.canary(local);
+      rig.pumpUntilCompleted(1);
+      readsAsEver(rig, local, remote, 1);
+
+      assertThat(rig.atInitiator.statuses()).containsExactly(WorkStatus.WITHDRAWN, WorkStatus.SUCCESS);
+      Pattern.checkCanary(local, MIB, 7 * MIB);
+      assertThat(rig.initiator.progress() < 6 * MIB).as("what is not wanted is not sent").isEqualTo(told);
+    }
+  }
+
   /** Neither waits for anything that the peer does. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
