@@ -108,11 +108,6 @@ class InitiatorRules {
     return true;
   }
 
-  /** How much may always be under way, however little the others leave: two chunks, or it might never go on. */
-  long leastUnderWay(int smallestChunk) {
-    return 2L * smallestChunk;
-  }
-
   /** Is everything below closedBelow settled on both sides before it moves? */
   boolean closeOnlySettled() {
     return true;

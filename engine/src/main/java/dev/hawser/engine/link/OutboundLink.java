@@ -843,12 +843,8 @@ public final class OutboundLink implements Link {
       return null; // memory is no queue of others
     }
     String rail = route.local().toString();
-    RouteFlight flight = new RouteFlight(
-        shares.out(rail),
-        shares.in(rail),
-        settings.minChunkBytes(),
-        rules.leastUnderWay(settings.minChunkBytes()),
-        now);
+    RouteFlight flight =
+        new RouteFlight(shares.out(rail), shares.in(rail), settings.minChunkBytes(), now);
     initiation.add(flight);
     return flight;
   }

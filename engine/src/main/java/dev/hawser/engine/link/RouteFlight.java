@@ -27,7 +27,7 @@ final class RouteFlight {
   private final ByteShares.Member writer = new ByteShares.Member();
   private final ByteShares.Member reader = new ByteShares.Member();
 
-  /** So much may always be under way. */
+  /** Two chunks may always be under way, however little others leave: else it waited until what was lent is forgotten. */
   private final long least;
 
   private final int smallestChunk;
@@ -68,13 +68,12 @@ final class RouteFlight {
    * @param out what leaves by our rail
    * @param in what arrives by it
    * @param smallestChunk as it is posted, but for a transfer's last
-   * @param least bytes that may always be under way
    */
-  RouteFlight(ByteShares out, ByteShares in, int smallestChunk, long least, long now) {
+  RouteFlight(ByteShares out, ByteShares in, int smallestChunk, long now) {
     this.out = out;
     this.in = in;
     this.smallestChunk = smallestChunk;
-    this.least = least;
+    this.least = 2L * smallestChunk;
     this.nextReport = now;
   }
 

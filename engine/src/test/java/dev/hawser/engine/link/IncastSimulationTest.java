@@ -101,7 +101,7 @@ class IncastSimulationTest {
     final EarliestPath policy = new EarliestPath(LEAST);
     final PathPace pace = new PathPace(true);
     final PathTable table = new PathTable();
-    final RouteFlight flight = new RouteFlight(new ByteShares(), new ByteShares(), LEAST, 2 * LEAST, 0);
+    final RouteFlight flight = new RouteFlight(new ByteShares(), new ByteShares(), LEAST, 0);
     final ByteShares.Member member = new ByteShares.Member();
     final Random random;
     final Load load;

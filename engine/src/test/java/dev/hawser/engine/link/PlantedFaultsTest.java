@@ -31,18 +31,6 @@ final class PlantedFaultsTest {
   }
 
   @Test
-  void nothingMayBeUnderWay() {
-    found(
-        Scenario.onlyCutsInCompany(SimMode.RC),
-        new InitiatorRules() {
-          @Override
-          long leastUnderWay(int smallestChunk) {
-            return 0;
-          }
-        });
-  }
-
-  @Test
   void forgetDeparted() {
     found(
         Scenario.everything(SimMode.RC),
