@@ -25,7 +25,7 @@ Options
   --delay TIME                hold packets back, as 1ms, on both rails
   --target-command COMMAND    what the other guest runs, by a shell (metadata service and hawser bench --role target)
   --target-port PORT          it is up when it listens there; without, when it listens anywhere, or after --target-wait
-  --target-wait TIME          how long to wait for that (60s with a port, else 3s; 2m for ours)
+  --target-wait TIME          how long to wait for that (60s with a port, else 3s; 5m for ours)
   --share FOLDER              a folder of this host that the guests may write to
   --fast                      one guest only: the kernel as a process of this host, six times as fast, on one CPU; for
                               measurements. It is built on first use
@@ -182,7 +182,7 @@ cp "$here/guest.sh" "$run/guest.sh"
   [ -z "$target_port" ] || wait_default=60
   if [ "$mode" = two ] && [ -z "$target_command" ]; then
     target_says=true
-    wait_default=120
+    wait_default=300
   fi
   printf 'target_port=%q\ntarget_wait=%q\ntarget_says=%q\n' "$target_port" "${target_wait:-$wait_default}" "$target_says"
 } >"$run/settings"
