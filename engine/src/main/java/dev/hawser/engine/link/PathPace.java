@@ -155,7 +155,7 @@ final class PathPace {
     return Math.min(limit, measured ? Math.max(FEWEST_IN_FLIGHT, bytesOf(QUEUE_NANOS, leastNanos)) : firstFlight);
   }
 
-  /** Bytes under way that keep the path as busy as it is, at most {@code limit}: less, since others are in its queue. */
+  /** Bytes under way that keep the path as busy as it is, at most {@code limit}. */
   long wanted(long limit) {
     return Math.min(
         limit, measured ? bytesOf(QUEUE_NANOS, Math.min(leastNanos, LONGEST_SHARED_WAY_NANOS)) : firstFlight);
