@@ -348,12 +348,13 @@ final class Initiation {
 
   /**
    * True if it has nothing in flight, and had nothing for twice as long as what is in flight takes to get through: others were
-   * let in before it, again and again. What is urgent does not wait for that.
+   * let in before it, again and again. What is urgent does not wait for that; nor, with some of it in flight, while there are
+   * others that would take the place that it leaves, or each of its chunks would wait for all of theirs.
    */
-  private static boolean isStarved(TransferState t, PathTable table, long now) {
+  private boolean isStarved(TransferState t, PathTable table, long now) {
     if (t.bytesUnderWay() > 0) {
       t.idle = false;
-      return false;
+      return t.priority() == Priority.LATENCY && sending.hasBulk();
     }
     if (!t.idle) {
       t.idle = true;

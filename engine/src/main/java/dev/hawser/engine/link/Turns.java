@@ -41,6 +41,11 @@ final class Turns<T> {
     return urgent.isEmpty() && bulk.isEmpty();
   }
 
+  /** Whether any of BULK has more to post. */
+  boolean hasBulk() {
+    return !bulk.isEmpty();
+  }
+
   void add(T t, Priority priority) {
     (priority == Priority.LATENCY ? urgent : bulk).add(t);
   }

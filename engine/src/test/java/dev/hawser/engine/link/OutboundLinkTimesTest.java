@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
+import dev.hawser.engine.Priority;
 import dev.hawser.engine.TransferEnd;
 import dev.hawser.engine.bootstrap.OpenResult;
 import dev.hawser.engine.bootstrap.PathOpener;
@@ -67,14 +68,21 @@ class OutboundLinkTimesTest {
   }
 
   private TransferState post() {
+    TransferState transfer = post(1, Priority.BULK);
+    postedAt = host.now;
+    return transfer;
+  }
+
+  /** The same MiB, so many times over. */
+  private TransferState post(int times, Priority priority) {
     RemoteRegion there =
         new RemoteRegion(5, MIB, MIB, Device.HOST, Access.REMOTE_READ_WRITE, Map.of("sim", new byte[] {1}));
     TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
-        new TransferPlan(BlockPairs.of(BlockList.of(MIB, MIB), BlockList.of(MIB, MIB)), new Region[0],
+        new TransferPlan(
+            BlockPairs.of(BlockList.strided(MIB, 0, MIB, times), BlockList.strided(MIB, 0, MIB, times)), new Region[0],
             new RemoteRegion[] {there}));
-    transfer.timeout(DEADLINE).requestId("layer 7");
+    transfer.timeout(DEADLINE).priority(priority).requestId("layer 7");
     transfer.post();
-    postedAt = host.now;
     return transfer;
   }
 
@@ -188,6 +196,30 @@ class OutboundLinkTimesTest {
     assertThat(transfer.end()).isEqualTo(new TransferEnd.Cancelled());
   }
 
+  /** What never ends fills its paths again and again: who is urgent does not wait for that before each of its chunks. */
+  @Test
+  void anUrgentOneWaitsOnceBesideOneThatNeverEnds() {
+    up();
+    post(1 << 12, Priority.BULK);
+    carry(40);
+    long queue = host.path("left").bytes();
+    assertThat(queue).as("there is a queue").isGreaterThan(3 * MIB);
+
+    TransferState urgent = post(1, Priority.LATENCY);
+    carry((int) (queue / MIB) + 3);
+
+    assertThat(urgent.acknowledgedBytes()).isEqualTo(MIB);
+  }
+
+  /** So many times each path carries 1 MiB in 4 ms. */
+  private void carry(int times) {
+    for (int i = 0; i < times; i++) {
+      workFor(3);
+      host.paths.values().forEach(Path::acknowledgeMebibyte);
+      workFor(1);
+    }
+  }
+
   private static final class Path extends IdleConnection {
     private final List<Long> posted = new ArrayList<>();
     private final List<Long> lengths = new ArrayList<>();
@@ -206,6 +238,13 @@ class OutboundLinkTimesTest {
 
     void acknowledge(int chunks) {
       due = chunks;
+    }
+
+    void acknowledgeMebibyte() {
+      due = 0;
+      for (long bytes = 0; bytes < MIB && due < lengths.size(); due++) {
+        bytes += lengths.get(due);
+      }
     }
 
     void breaks(String why) {
