@@ -1057,7 +1057,7 @@ final class Initiation {
       return;
     }
     for (PathGeneration g : link.live()) {
-      if (g.isUp() && g.holds(t)) {
+      if (g.isUp() && (g.holds(t) || t.grantOn == g)) {
         g.connection.withdraw(t.id());
       }
     }

@@ -8,6 +8,7 @@ package dev.hawser.engine.link;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.hawser.engine.GrantCheck;
 import dev.hawser.engine.Link;
 import dev.hawser.engine.PeerDescription;
 import dev.hawser.engine.Priority;
@@ -31,6 +32,7 @@ import dev.hawser.memory.Access;
 import dev.hawser.memory.BlockList;
 import dev.hawser.memory.BlockPairs;
 import dev.hawser.memory.Device;
+import dev.hawser.memory.MemoryRegistry;
 import dev.hawser.memory.Region;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -39,6 +41,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What a transfer says of its paths that is not through at its deadline, and when one that was cancelled has ended. */
@@ -75,8 +78,7 @@ class OutboundLinkTimesTest {
 
   /** The same MiB, so many times over. */
   private TransferState post(int times, Priority priority) {
-    RemoteRegion there =
-        new RemoteRegion(5, MIB, MIB, Device.HOST, Access.REMOTE_READ_WRITE, Map.of("sim", new byte[] {1}));
+    RemoteRegion there = remoteRegion();
     TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
         new TransferPlan(
             BlockPairs.of(BlockList.strided(MIB, 0, MIB, times), BlockList.strided(MIB, 0, MIB, times)), new Region[0],
@@ -84,6 +86,10 @@ class OutboundLinkTimesTest {
     transfer.timeout(DEADLINE).priority(priority).requestId("layer 7");
     transfer.post();
     return transfer;
+  }
+
+  private static RemoteRegion remoteRegion() {
+    return new RemoteRegion(5, MIB, MIB, Device.HOST, Access.REMOTE_READ_WRITE, Map.of("sim", new byte[] {1}));
   }
 
   /** It ends at its deadline, not before, by the test's clock. */
@@ -196,6 +202,32 @@ class OutboundLinkTimesTest {
     assertThat(transfer.end()).isEqualTo(new TransferEnd.Cancelled());
   }
 
+  /** Only the read of its grant's generation is under way: that is taken back, too, and no path is given up for it. */
+  @Test
+  void aReadThatIsCancelledBehindItsDataWaitsForNobody() {
+    try (MemoryRegistry registry = MemoryRegistry.create()) {
+      host.scratch = registry.allocate(4096, Access.REMOTE_READ_WRITE);
+      up();
+      RemoteRegion there = remoteRegion();
+      TransferState read = (TransferState) link.prepare(DataRequest.Op.READ,
+          new TransferPlan(BlockPairs.of(BlockList.of(MIB, 8), BlockList.of(MIB, 8)), new Region[0],
+              new RemoteRegion[] {there}));
+      read.grant(new GrantCheck(there, MIB, 7)).post();
+      workFor(1);
+      host.paths.values().forEach(path -> path.acknowledge(1));
+      workFor(1);
+      assertThat(read.acknowledgedBytes()).isEqualTo(8);
+      assertThat(host.paths.values()).as("the generation is asked for").anyMatch(path -> path.bytes() == 8);
+
+      host.paths.values().forEach(path -> path.takesBack = true);
+      read.cancel();
+      workFor(2);
+
+      assertThat(read.end()).isEqualTo(new TransferEnd.Cancelled());
+      assertThat(link.paths()).allMatch(Link.PathReport::up);
+    }
+  }
+
   /** What never ends fills its paths again and again: who is urgent does not wait for that before each of its chunks. */
   @Test
   void anUrgentOneWaitsOnceBesideOneThatNeverEnds() {
@@ -225,6 +257,8 @@ class OutboundLinkTimesTest {
     private final List<Long> lengths = new ArrayList<>();
     private final List<PathFault> faults = new ArrayList<>();
     private int due;
+    private boolean takesBack;
+    private boolean takenBack;
     private long came;
     private long signs;
 
@@ -278,14 +312,19 @@ class OutboundLinkTimesTest {
       int work = faults.size();
       List<PathFault> come = List.copyOf(faults);
       faults.clear();
-      for (; due > 0 && !posted.isEmpty(); due--) {
+      for (due = takenBack ? posted.size() : due; due > 0 && !posted.isEmpty(); due--) {
         lengths.removeFirst();
         came++;
         work++;
-        events.completed(this, posted.removeFirst(), WorkStatus.SUCCESS, 0);
+        events.completed(this, posted.removeFirst(), takenBack ? WorkStatus.WITHDRAWN : WorkStatus.SUCCESS, 0);
       }
       come.forEach(fault -> events.failed(this, fault));
       return work;
+    }
+
+    @Override
+    public void withdraw(long transfer) {
+      takenBack = takesBack;
     }
 
     @Override
@@ -301,7 +340,14 @@ class OutboundLinkTimesTest {
 
   private static final class Host extends SteppedOwner {
     boolean unreachable;
+    @Nullable
+    Region scratch;
     final Map<String, Path> paths = new TreeMap<>();
+
+    @Override
+    public Region scratch() {
+      return Objects.requireNonNull(scratch);
+    }
 
     Path path(String rail) {
       return Objects.requireNonNull(paths.get(rail), rail);
