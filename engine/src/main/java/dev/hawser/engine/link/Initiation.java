@@ -75,6 +75,11 @@ final class Initiation {
   /** Whether something waited for paths when they were looked at last. */
   private boolean waiting;
 
+  /** What was left of whoever had most left, of those that had their turn in the round before, and in this one. */
+  private long mostLeft;
+
+  private long mostSeen;
+
   /** Where several links share a queue. */
   private final List<RouteFlight> flights = new ArrayList<>();
 
@@ -262,6 +267,7 @@ final class Initiation {
   int pump() {
     beginQueued();
     if (sending.isEmpty()) {
+      mostLeft = 0;
       waiting = false;
       return 0;
     }
@@ -271,6 +277,8 @@ final class Initiation {
     for (int i = 0; i < flights.size(); i++) {
       flights.get(i).report(herald, now);
     }
+    mostLeft = mostSeen;
+    mostSeen = 0;
     waiting = !sending.isEmpty();
     return posted;
   }
@@ -299,6 +307,8 @@ final class Initiation {
     boolean replay = t.hasReplay();
     long position = replay ? t.replayPosition() : t.claimed;
     long remaining = replay ? t.replayLength() : t.plan().totalBytes() - t.claimed;
+    long ofAll = t.plan().totalBytes() - t.claimed;
+    mostSeen = Math.max(mostSeen, ofAll);
     int tier = bestTier(t.tiers());
     if (tier < 0) {
       return false;
@@ -307,7 +317,7 @@ final class Initiation {
     if (!tableFor[tier].equals(t.device)) {
       weigh(tier, t.device);
     }
-    boolean starved = isStarved(t, table, link.now());
+    boolean starved = isStarved(t, table, ofAll, link.now());
     int row = policy.choose(table, remaining, starved, host::random);
     if (row == ChunkPolicy.WAIT) {
       return false;
@@ -347,20 +357,23 @@ final class Initiation {
   }
 
   /**
-   * True if it has nothing in flight, and had nothing for twice as long as what is in flight takes to get through: others were
-   * let in before it, again and again. What is urgent does not wait for that; nor, with some of it in flight, while there are
-   * others that would take the place that it leaves, or each of its chunks would wait for all of theirs.
+   * True if it does not wait for what others have in flight. Where one has much more left, its paths never have enough to do,
+   * and it would take each place that another leaves. Else this is so of what is urgent, if it has nothing in flight or any of
+   * BULK would take the place; and of what had nothing in flight for twice as long as what is there takes to get through:
+   * others were let in before it, again and again.
    */
-  private boolean isStarved(TransferState t, PathTable table, long now) {
+  private boolean isStarved(TransferState t, PathTable table, long remaining, long now) {
+    boolean besideMuch = mostLeft > 4 * (table.inFlightSum() + remaining);
+    boolean urgent = t.priority() == Priority.LATENCY;
     if (t.bytesUnderWay() > 0) {
       t.idle = false;
-      return t.priority() == Priority.LATENCY && sending.hasBulk();
+      return besideMuch || (urgent && sending.hasBulk());
     }
     if (!t.idle) {
       t.idle = true;
       t.idleSince = now;
     }
-    return t.priority() == Priority.LATENCY || (now - t.idleSince) * table.rateSum() > 2e9 * table.inFlightSum();
+    return besideMuch || urgent || (now - t.idleSince) * table.rateSum() > 2e9 * table.inFlightSum();
   }
 
   private void weigh(int tier, Device device) {

@@ -109,6 +109,8 @@ class IncastSimulationTest {
     final List<Long> took = new ArrayList<>();
     long inFlight;
     long acknowledged;
+    long mostLeft;
+    long mostSeen;
 
     Initiator(Port port, Lender lender, Load load, long seed) {
       this.port = port;
@@ -131,12 +133,15 @@ class IncastSimulationTest {
           // as much as there is room for
         }
       }
+      mostLeft = mostSeen;
+      mostSeen = 0;
       flight.report(this::demand, now);
     }
 
     private boolean post(Request request, long now) {
       long remaining = load.size - request.claimed;
-      boolean starved = isStarved(request, now);
+      mostSeen = Math.max(mostSeen, remaining);
+      boolean starved = isStarved(request, remaining, now);
       int row = policy.choose(table, remaining, starved, bound -> random.nextInt((int) bound));
       long left = row == ChunkPolicy.WAIT ? 0 : flight.left(Op.WRITE, remaining);
       if (left == 0) {
@@ -155,11 +160,11 @@ class IncastSimulationTest {
     }
 
     /** As the engine has it. */
-    private boolean isStarved(Request request, long now) {
+    private boolean isStarved(Request request, long remaining, long now) {
       if (request.claimed > request.acknowledged) {
         request.idleSince = now;
       }
-      return (now - request.idleSince) * table.rateSum() > 2e9 * inFlight;
+      return mostLeft > 4 * (inFlight + remaining) || (now - request.idleSince) * table.rateSum() > 2e9 * inFlight;
     }
 
     private void acknowledge(Request request, long length, long posted) {

@@ -243,6 +243,20 @@ class OutboundLinkTimesTest {
     assertThat(urgent.acknowledgedBytes()).isEqualTo(MIB);
   }
 
+  /** It takes turns with the other, a chunk each, and does not wait for all that is there before each of its own. */
+  @Test
+  void oneOfSomeMebibytesTakesTurnsWithOneThatNeverEnds() {
+    up();
+    post(1 << 12, Priority.BULK);
+    carry(40);
+    long queue = host.path("left").bytes();
+
+    TransferState some = post(4, Priority.BULK);
+    carry((int) (queue / MIB) + 20);
+
+    assertThat(some.acknowledgedBytes()).isEqualTo(4 * MIB);
+  }
+
   /** So many times each path carries 1 MiB in 4 ms. */
   private void carry(int times) {
     for (int i = 0; i < times; i++) {
