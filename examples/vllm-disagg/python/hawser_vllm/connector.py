@@ -227,7 +227,8 @@ class _WorkerHalf:
         self._own: Optional[handshake.EngineDescription] = None
         self._caches = caches  # what is registered stays
         self._sending: dict[str, str] = {}
-        self._ended_early: set[str] = set()
+        self._pushed: set[str] = set()  # begun, and not yet finished by the engine
+        self._ended_early: set[str] = set()  # of these
         self._pushing: list[str] = []
         self._invalid: set[int] = set()
         self.failed: dict[str, str] = {}
@@ -277,9 +278,11 @@ class _WorkerHalf:
             self.kv.pusher.fail(transfer, reason)
             self.kv.lender.drop(transfer, reason)
         for transfer in step.hold:
+            pushed = transfer in self._pushed
+            self._pushed.discard(transfer)
             if transfer in step.drop:
                 continue
-            if self.kv.pusher.knows(transfer) or self.kv.pusher.recent(transfer):
+            if pushed:
                 self.kv.pusher.finish(transfer)
             else:
                 self.kv.lender.hold(transfer)
@@ -296,6 +299,7 @@ class _WorkerHalf:
         if step.alive:
             self.kv.receiver.keep_alive(step.alive)
         for sending in step.push:
+            self._pushed.add(sending.transfer_id)
             self.kv.pusher.begin(sending.transfer_id, sending.groups, sending.tokens)
         self._pushing = [sending.transfer_id for sending in step.push]
 
@@ -314,9 +318,9 @@ class _WorkerHalf:
 
     def ended(self) -> tuple[Optional[set[str]], Optional[set[str]], Optional[set[str]]]:
         """Sent and received requests since the last call, and which of the latter have failed."""
-        self._ended_early |= self.kv.take_finished_sending()
-        sent = {self._sending.pop(transfer) for transfer in self._ended_early & self._sending.keys()}
-        self._ended_early = {t for t in self._ended_early if t not in self._sending and self.kv.pusher.recent(t)}
+        ended = self._ended_early | self.kv.take_finished_sending()
+        sent = {self._sending.pop(transfer) for transfer in ended & self._sending.keys()}
+        self._ended_early = ended & self._pushed  # not what was sent: another request may come under its transfer's id
         received, failed = set(), set()
         for reception in self.kv.receiver.poll():
             received.add(reception.request_id)

@@ -131,16 +131,6 @@ class Pusher:
                     self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
                     self._stop(target)
 
-    def knows(self, transfer_id: str) -> bool:
-        """Whether it was begun, and has not ended."""
-        with self._lock:
-            return transfer_id in self._open
-
-    def recent(self, transfer_id: str) -> bool:
-        """Whether it was begun and has ended, not too long ago."""
-        with self._lock:
-            return transfer_id in self._ended
-
     def take_finished(self) -> set[str]:
         """Requests whose blocks are free since the last call: nobody reads them any more on our behalf."""
         with self._lock:

@@ -352,3 +352,35 @@ def test_two_requests_under_one_transfer_id_are_not_lent_for_each_other(engines:
 
     keep, _ = finish(p, fake.request("p-4", 60, dict(wish, transfer_mode="pull")), THEIRS)
     assert keep, "the id is free again"
+
+
+def pushed(p: Engine, request: Any) -> tuple[bool, Any]:
+    """A producer computes a request and has finished with it."""
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(new=[(request.request_id, THEIRS, 0)], scheduled={request.request_id: 60}), layers=True)
+    return finish(p, request, THEIRS)
+
+
+def take(d: Engine, request: Any) -> None:
+    """A consumer begins to receive a request."""
+    assert d.scheduler.get_num_new_matched_tokens(request, 0) == (60, True)
+    d.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*OURS), 60)
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_blocks_are_kept_for_the_second_request_under_the_id_of_one_that_was_pushed(engines: tuple[Engine, Engine], mode: str) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}
+    _, params = pushed(p, fake.request("p-1", 60, dict(wish)))
+    take(d, fake.request("d-1", 60, dict(params)))
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-1")
+
+    keep, params = pushed(p, fake.request("p-2", 60, dict(wish, transfer_mode=mode)))
+    assert keep
+    for _ in range(5):
+        assert p.step() == (set(), set(), set()), "nobody has them yet: they must not be used for others"
+    take(d, fake.request("d-2", 60, dict(params)))
+    assert d.until(1, "d-2") == set()
+    p.until(0, "p-2")
+    assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
