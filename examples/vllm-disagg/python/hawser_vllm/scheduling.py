@@ -193,8 +193,9 @@ class SchedulerHalf:
             computed[request_id] = cached.num_computed_tokens[i]
             more = cached.new_block_ids[i]
             if request_id in self._pushing and more:
+                resumed = _is_resumed(cached, i)
                 for group, ids in zip(self._pushing[request_id][1], groups_of(more)):
-                    group += ids
+                    group[:] = ids if resumed else group + list(ids)
         for request_id in [r for r in self._pushing if r in scheduled]:
             wanted, groups, tokens = self._pushing[request_id]
             if computed.get(request_id, 0) + scheduled[request_id] >= tokens:
@@ -282,6 +283,15 @@ class SchedulerHalf:
         if self._server is not None:
             self._server.close()
             self._server = None
+
+
+def _is_resumed(cached: Any, i: int) -> bool:
+    """Whether a request was preempted and begins anew: then the blocks told are all that it has."""
+    resumed = getattr(cached, "resumed_req_ids", None)
+    if resumed is not None:
+        return cached.req_ids[i] in resumed
+    flags = getattr(cached, "resumed_from_preemption", None)  # as vLLM told it before
+    return bool(flags and flags[i])
 
 
 def _complete(request: Any) -> bool:

@@ -384,3 +384,27 @@ def test_blocks_are_kept_for_the_second_request_under_the_id_of_one_that_was_pus
     assert d.until(1, "d-2") == set()
     p.until(0, "p-2")
     assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
+
+
+@pytest.mark.parametrize("told", ["resumed_req_ids", "resumed_from_preemption"])
+def test_what_is_preempted_between_two_chunks_is_pushed_from_the_blocks_that_it_has_then(
+    engines: tuple[Engine, Engine], told: str
+) -> None:
+    p, d = engines
+    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    take(d, fake.request("d-1", 60, wish))
+    d.step()
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks([1, 2], [0, 0], [0, 1]), 0)
+    p.step(fake.step(new=[("p-1", ([1, 2], [0, 0], [0, 1]), 0)], scheduled={"p-1": 32}), layers=True)
+    p.step()
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks([3, 9], [0, 0], [0, 8]), 0)
+    resumed = fake.step(cached=[("p-1", ([3, 9], [0, 0], [0, 8]), 0)], scheduled={"p-1": 32})
+    setattr(resumed.scheduled_cached_reqs, told, {"p-1"} if told == "resumed_req_ids" else [True])
+    p.step(resumed, layers=True)
+    p.step(fake.step(cached=[("p-1", ([4, 17], [5, 6], [0, 8]), 32)], scheduled={"p-1": 28}), layers=True)
+    assert finish(p, request, THEIRS)[0]
+
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-1")
+    assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
