@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, Optional
 
 from . import handshake
@@ -32,6 +33,23 @@ def groups_of(block_ids: Any) -> Groups:
     return tuple(tuple(group) for group in told)
 
 
+@dataclass
+class _Pushing:
+    """A request that is pushed, under which id, and from which blocks."""
+
+    request: Any
+    transfer: str
+    groups: list[list[int]]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.request.prompt_token_ids)
+
+    @property
+    def preempted(self) -> bool:
+        return _status(self.request) == "PREEMPTED"
+
+
 class SchedulerHalf:
     """Decides what is received, held and pushed. One thread, that of the scheduler."""
 
@@ -45,8 +63,8 @@ class SchedulerHalf:
         self._receiving: dict[str, str] = {}
         self._sending: set[str] = set()
         self._senders: dict[str, str] = {}  # by transfer: the request whose blocks it means
-        self._pushing: dict[str, tuple[str, list[list[int]], int]] = {}
-        self._push_begun: set[str] = set()
+        self._pushing: dict[str, _Pushing] = {}
+        self._push_begun: dict[str, _Pushing] = {}
         self._told_alive = clock()
 
     # ------------------------------------------------------------------------------------------- the start
@@ -176,8 +194,7 @@ class SchedulerHalf:
             return
         wanted = self._sent_as(request)
         if wanted is not None:
-            groups = [list(group) for group in groups_of(blocks)]
-            self._pushing[request.request_id] = (wanted, groups, len(request.prompt_token_ids))
+            self._pushing[request.request_id] = _Pushing(request, wanted, [list(group) for group in groups_of(blocks)])
 
     def _pushed_in(self, output: Any) -> None:
         """Which requests' prompts are computed to the end in this step."""
@@ -186,22 +203,21 @@ class SchedulerHalf:
         for new in getattr(output, "scheduled_new_reqs", None) or ():
             computed[new.req_id] = new.num_computed_tokens
             if new.req_id in self._pushing:
-                wanted, _, tokens = self._pushing[new.req_id]
-                self._pushing[new.req_id] = (wanted, [list(g) for g in groups_of(new.block_ids)], tokens)
+                self._pushing[new.req_id].groups = [list(group) for group in groups_of(new.block_ids)]
         cached = getattr(output, "scheduled_cached_reqs", None)
         for i, request_id in enumerate(getattr(cached, "req_ids", None) or ()):
             computed[request_id] = cached.num_computed_tokens[i]
             more = cached.new_block_ids[i]
             if request_id in self._pushing and more:
                 resumed = _is_resumed(cached, i)
-                for group, ids in zip(self._pushing[request_id][1], groups_of(more)):
+                for group, ids in zip(self._pushing[request_id].groups, groups_of(more)):
                     group[:] = ids if resumed else group + list(ids)
         for request_id in [r for r in self._pushing if r in scheduled]:
-            wanted, groups, tokens = self._pushing[request_id]
-            if computed.get(request_id, 0) + scheduled[request_id] >= tokens:
-                del self._pushing[request_id]
-                self._push_begun.add(request_id)
-                self._step.push.append(Sending(wanted, tuple(tuple(g) for g in groups), tokens))
+            pushing = self._pushing[request_id]
+            if computed.get(request_id, 0) + scheduled[request_id] >= pushing.tokens:
+                self._push_begun[request_id] = self._pushing.pop(request_id)
+                groups = tuple(tuple(group) for group in pushing.groups)
+                self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens))
 
     def finished(self, request: Any, groups: Groups) -> tuple[bool, Optional[dict[str, Any]]]:
         """A request has finished: whether its blocks are kept, and what its client is told."""
@@ -214,8 +230,7 @@ class SchedulerHalf:
         wanted = self._sent_as(request)
         if wanted is None:
             return False, None
-        begun = request_id in self._push_begun
-        self._push_begun.discard(request_id)
+        begun = self._push_begun.pop(request_id, None) is not None
         self._pushing.pop(request_id, None)
         if not _complete(request):
             self._step.drop[wanted] = "its prefill was aborted"
@@ -256,6 +271,9 @@ class SchedulerHalf:
     def build(self, scheduler_output: Any) -> HawserMetadata:
         """What the workers are told in this step."""
         self._pushed_in(scheduler_output)
+        for begun in self._push_begun.values():
+            if begun.preempted:  # in this step others write to its blocks
+                self._step.drop[begun.transfer] = "its prefill was preempted"
         now = self._clock()
         if self._waiting and now - self._told_alive >= self._config.lease / 6:
             self._told_alive = now
@@ -296,6 +314,9 @@ def _is_resumed(cached: Any, i: int) -> bool:
 
 def _complete(request: Any) -> bool:
     """Whether a request ended because it had all its tokens, and not because somebody gave it up."""
+    return _status(request) in ("FINISHED_LENGTH_CAPPED", "FINISHED_STOPPED")
+
+
+def _status(request: Any) -> str:
     status = getattr(request, "status", None)
-    name = getattr(status, "name", str(status))
-    return name in ("FINISHED_LENGTH_CAPPED", "FINISHED_STOPPED")
+    return str(getattr(status, "name", status))

@@ -408,3 +408,37 @@ def test_what_is_preempted_between_two_chunks_is_pushed_from_the_blocks_that_it_
     assert d.until(1, "d-1") == set()
     p.until(0, "p-1")
     assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][THEIRS[0]]).all()
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+def test_what_is_preempted_when_its_push_has_begun_is_not_written_from_blocks_of_others(
+    engines: tuple[Engine, Engine], reserved: bool
+) -> None:
+    p, d = engines
+    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    wanted = fake.request("d-1", 60, wish)
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
+    request.status = SimpleNamespace(name="PREEMPTED")
+    if reserved:
+        p.worker.worker.kv.pusher._executor.submit(time.sleep, 0.5)  # the thread that writes is busy
+        take(d, wanted)
+        d.step()
+        time.sleep(0.2)
+    p.step()
+    for tensor in p.caches.values():
+        for part in tensor if isinstance(tensor, list) else [tensor]:
+            part[:] = 7
+    if not reserved:
+        take(d, wanted)
+
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "preempted" in d.worker.worker.failed["d-1"]
+    assert not (d.caches["full.0"][OURS[0]] == 7).all()
+    request.status = SimpleNamespace(name="RUNNING")
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(cached=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
+    assert finish(p, request, THEIRS)[0]
+    p.until(0, "p-1")
+    assert not p.scheduler.has_pending_push_work()
