@@ -294,8 +294,8 @@ class _WorkerHalf:
             )
         for transfer in step.abort:
             self.kv.receiver.abort(transfer)
-        for address, transfer in step.release:
-            self.kv.receiver.notify_only(transfer, address)
+        for address, transfer, push in step.release:
+            self.kv.receiver.notify_only(transfer, address, push)
         if step.alive:
             self.kv.receiver.keep_alive(step.alive)
         for sending in step.push:

@@ -154,9 +154,13 @@ class Receiver:
         reception.idle = None
         self._executor.submit(self._start, reception)
 
-    def notify_only(self, transfer_id: str, source: Address) -> None:
-        """Tells the producer that nothing of a request is wanted (any more)."""
-        self._tell(source, "done", {"id": transfer_id, "of": self._world_size})
+    def notify_only(self, transfer_id: str, source: Address, push: bool) -> None:
+        """Tells the producer that nothing of a request is wanted (any more), and that nothing was reserved for it."""
+        self._tell(source, *self._giving_up(transfer_id, push, 0))
+
+    def _giving_up(self, transfer_id: str, push: bool, counter: int) -> tuple[str, dict[str, Any]]:
+        fields: dict[str, Any] = {"id": transfer_id, "of": self._world_size}
+        return ("abort", {**fields, "counter": counter}) if push else ("done", fields)
 
     def _tell(self, source: Address, kind: str, fields: dict[str, Any]) -> None:
         def tell() -> None:
@@ -364,9 +368,7 @@ class Receiver:
             logger.warning("request %s (%s): %s", reception.request_id, reception.transfer_id, reason)
             self._stats.count("num_failed_transfers")
             reception.error = reason
-            kind, fields = "done", {"id": reception.transfer_id, "of": self._world_size}
-            if reception.push:
-                kind, fields = "abort", {**fields, "counter": reception.counter}  # 0 if nothing was reserved
+            kind, fields = self._giving_up(reception.transfer_id, reception.push, reception.counter)
             if reception.idle is None:
                 self._peers.forget(reception.source)
             reception.idle = None

@@ -40,7 +40,7 @@ class HawserMetadata(KVConnectorMetadata):
     Attributes:
         receive: receptions to begin.
         abort: transfers that are not wanted any more.
-        release: producers to be told that a request is not wanted.
+        release: producers to be told that a request is not wanted; whether it would have been pushed.
         alive: producers to be told which requests are still waited for.
         push: requests that are computed to their end in this step, and written.
         hold: finished requests, by transfer: their blocks are kept until the consumer has them.
@@ -49,7 +49,7 @@ class HawserMetadata(KVConnectorMetadata):
 
     receive: list[Reception] = field(default_factory=list)
     abort: list[str] = field(default_factory=list)
-    release: list[tuple[Address, str]] = field(default_factory=list)
+    release: list[tuple[Address, str, bool]] = field(default_factory=list)
     alive: dict[Address, list[str]] = field(default_factory=dict)
     push: list[Sending] = field(default_factory=list)
     hold: dict[str, str] = field(default_factory=dict)

@@ -160,7 +160,7 @@ class SchedulerHalf:
         """Tells the producer that nothing is wanted, unless another request wants it still."""
         waiting = any(other.transfer_id == remote.transfer_id for other in self._waiting.values())
         if not waiting and remote.transfer_id not in self._receiving.values():
-            self._step.release.append((remote.address, remote.transfer_id))
+            self._step.release.append((remote.address, remote.transfer_id, remote.push))
 
     # -------------------------------------------------------------------------------------- of the producer
 

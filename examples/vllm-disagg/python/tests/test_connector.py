@@ -442,3 +442,20 @@ def test_what_is_preempted_when_its_push_has_begun_is_not_written_from_blocks_of
     assert finish(p, request, THEIRS)[0]
     p.until(0, "p-1")
     assert not p.scheduler.has_pending_push_work()
+
+
+@pytest.mark.parametrize("why", ["aborted", "all of it is here"])
+def test_a_push_that_nobody_reserves_for_frees_its_producer(engines: tuple[Engine, Engine], why: str) -> None:
+    p, d = engines
+    _, params = pushed(p, fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}))
+    wanted = fake.request("d-1", 60, params)
+    d.scheduler.on_new_request(wanted)
+    if why == "aborted":
+        wanted.status = SimpleNamespace(name="FINISHED_ABORTED")
+        assert d.scheduler.request_finished(wanted, []) == (False, None)
+    else:
+        assert d.scheduler.get_num_new_matched_tokens(wanted, 60) == (0, False)
+        d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), 0)
+    d.step()
+
+    p.until(0, "p-1")
