@@ -240,6 +240,7 @@ class SchedulerHalf:
             else:
                 del self._senders[wanted]
             return begun, None
+        self._step.drop.pop(wanted, None)  # another's, of which nothing was lent
         self._step.hold[wanted] = request_id
         self._sending.add(request_id)
         push = self._is_push(request)

@@ -459,3 +459,16 @@ def test_a_push_that_nobody_reserves_for_frees_its_producer(engines: tuple[Engin
     d.step()
 
     p.until(0, "p-1")
+
+
+def test_a_request_is_lent_although_another_under_its_id_was_aborted_in_the_same_step(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t"}
+    assert p.scheduler.request_finished_all_groups(fake.request("p-1", 60, wish, "FINISHED_ABORTED"), THEIRS) == (False, None)
+    keep, params = finish(p, fake.request("p-2", 60, wish), THEIRS)
+    assert keep
+    p.step()
+
+    take(d, fake.request("d-1", 60, params))
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-2")
