@@ -286,7 +286,9 @@ class Receiver:
         with self._lock:
             reception = self._open.get(str(message.fields["id"]))
             leg = None if reception is None else reception.legs.get(message.peer)
-            if leg is not None and reception is not None and reception.error is not None:
+            if leg is None or reception is None or reception.error is None:
+                return
+            if int(message.fields["counter"]) == reception.counter:  # and not of an earlier request under the same id
                 leg.settled = True
 
     # ------------------------------------------------------------------------------------------- the ends

@@ -155,12 +155,13 @@ class Pusher:
     def abort(self, message: Message) -> None:
         """A consumer wants no more of a request."""
         transfer_id = str(message.fields["id"])
+        counter = int(message.fields.get("counter", 0))
         with self._lock:
             push = self._open.get(transfer_id)
             if push is not None:
                 self._gone(push, message)
                 target = push.targets.get(message.peer)
-                if target is not None and not target.done:
+                if target is not None and not target.done and target.counter == counter:
                     self._stop(target)
                     return
             else:
@@ -171,7 +172,7 @@ class Pusher:
                     self._early[transfer_id] = early
         peer = self._peers.sender(message)
         if peer is not None:
-            self._peers.send(peer, "aborted", {"id": transfer_id})
+            self._peers.send(peer, "aborted", {"id": transfer_id, "counter": counter})
 
     @staticmethod
     def _gone(push: _Push, message: Message) -> None:
@@ -344,7 +345,7 @@ class Pusher:
         if target.done or left or (target.posting and not target.aborting):  # of one that is aborting nothing is posted
             return
         if target.aborting:
-            self._peers.send(target.peer, "aborted", {"id": transfer_id})
+            self._peers.send(target.peer, "aborted", {"id": transfer_id, "counter": target.counter})
             target.done = True
         elif target.table is None or len(target.sent) == len(target.table.plan.layers()):
             target.done = True

@@ -176,7 +176,7 @@ def test_a_consumer_that_gives_up_is_answered_while_the_device_is_late(executor:
     pusher.computed("t", "layer", device.query)
     assert device.asked.wait(SECONDS)
 
-    pusher.abort(Message("abort", "consumer", 1, {"id": "t"}, b""))
+    pusher.abort(Message("abort", "consumer", 1, {"id": "t", "counter": 7}, b""))
     pusher.poll()
     assert [kind for kind, _ in peers.told] == ["aborted"]
     settle(executor)  # the thread has not stayed with a layer that nobody wants

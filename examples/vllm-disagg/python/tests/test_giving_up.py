@@ -215,3 +215,38 @@ def test_a_producer_that_has_to_be_fenced_does_not_hold_up_the_engine(executor: 
         settle(executor)
         ended = receiver.poll()
     assert ended == [reception] and len(grants) == 1
+
+
+def test_giving_up_is_of_one_reservation_and_not_of_the_next_under_the_same_id(producer: Any, executor: ThreadPoolExecutor) -> None:
+    computed(producer)
+    settle(executor)
+    go = threading.Event()
+    executor.submit(go.wait, SECONDS)
+    producer.pusher.reserve(reserve("one", 8))
+    target = []
+    post = producer.pusher._post
+
+    def late(transfer_id: str, written: Any, layer: str) -> None:
+        target.append(written)
+        producer.pusher.abort(abort("one", 7))  # its consumer has fenced us since, and asks again
+        post(transfer_id, written, layer)
+
+    producer.pusher._post = late
+    go.set()
+    settle(executor)
+    assert producer.peers.told == [("aborted", {"id": "t", "counter": 7})]
+    assert not target[0].aborting
+
+
+def test_an_answer_to_an_earlier_request_under_the_same_id_frees_nothing(executor: ThreadPoolExecutor) -> None:
+    peers, device = Peers(), Device()
+    peers.forget = lambda address: None  # type: ignore[attr-defined]
+    receiver, reception = receiving(peers, device, executor, Clock(), push=True)
+    reception.legs["producer"] = _Leg(SimpleNamespace(name="producer"), SimpleNamespace(ours=None))  # type: ignore[arg-type]
+    reception.idle, reception.counter = None, 8
+    receiver.abort("t")
+    receiver.aborted(Message("aborted", "producer", 1, {"id": "t", "counter": 7}, b""))
+    assert receiver.poll() == [], "it may still write for this one"
+
+    receiver.aborted(Message("aborted", "producer", 1, {"id": "t", "counter": 8}, b""))
+    assert receiver.poll() == [reception]
