@@ -174,6 +174,14 @@ class Pusher:
         if peer is not None:
             self._peers.send(peer, "aborted", {"id": transfer_id, "counter": counter})
 
+    def alive(self, message: Message) -> None:
+        """A consumer still means to receive these: they are queued there, and nothing is reserved yet."""
+        with self._lock:
+            for transfer_id in message.fields["ids"]:
+                push = self._open.get(str(transfer_id))
+                if push is not None and push.failure is None:
+                    push.until = max(push.until, self._clock() + self._lease)
+
     @staticmethod
     def _gone(push: _Push, message: Message) -> None:
         """What this worker asked for may still be on its way here, or wait for the thread that writes: it is nothing any more."""

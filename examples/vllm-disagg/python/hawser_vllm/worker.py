@@ -73,7 +73,7 @@ class KvWorker:
         self._handlers: dict[str, Callable[[Message], None]] = {
             "lend": self.lender.lend,
             "done": self.lender.done,
-            "alive": self.lender.alive,
+            "alive": self._alive,
             "lent": self.receiver.lent,
             "refused": self.receiver.refused,
             "aborted": self.receiver.aborted,
@@ -110,6 +110,10 @@ class KvWorker:
             logger.warning("%s tells of %r, which this version does not know", message.peer, message.kind)
             return
         handler(message)
+
+    def _alive(self, message: Message) -> None:
+        self.lender.alive(message)
+        self.pusher.alive(message)
 
     def take_finished_sending(self) -> set[str]:
         """Transfers whose blocks here are free since the last call."""

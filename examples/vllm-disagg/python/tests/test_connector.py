@@ -472,3 +472,24 @@ def test_a_request_is_lent_although_another_under_its_id_was_aborted_in_the_same
     take(d, fake.request("d-1", 60, params))
     assert d.until(1, "d-1") == set()
     p.until(0, "p-2")
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_a_request_that_is_queued_keeps_its_lease_alive(module: Any, mode: str) -> None:
+    p, d = [Engine(module, name, free_port(), seed, lease_seconds=1.2) for seed, name in enumerate("pd")]
+    try:
+        _, params = pushed(p, fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": mode}))
+        p.step()
+        wanted = fake.request("d-1", 60, params)
+        d.scheduler.on_new_request(wanted)
+        queued_until = time.monotonic() + 2
+        while time.monotonic() < queued_until:
+            d.step()
+            assert p.step()[0] == set(), "it is still meant to be read"
+            time.sleep(0.02)
+        take(d, wanted)
+        assert d.until(1, "d-1") == set()
+        p.until(0, "p-1")
+    finally:
+        p.close()
+        d.close()
