@@ -277,7 +277,7 @@ class _WorkerHalf:
         for transfer, reason in step.drop.items():
             self.kv.pusher.fail(transfer, reason)
             self.kv.lender.drop(transfer, reason)
-        for transfer in step.hold:
+        for transfer, request in step.hold.items():
             pushed = transfer in self._pushed
             self._pushed.discard(transfer)
             if transfer in step.drop:
@@ -285,17 +285,24 @@ class _WorkerHalf:
             if pushed:
                 self.kv.pusher.finish(transfer)
             else:
-                self.kv.lender.hold(transfer)
+                self.kv.lender.hold(transfer, request)
         # With asynchronous scheduling a step may still be under way that writes to blocks which are free by now.
         idle = self.stream_event() if step.receive else None
         for item in step.receive:
             self.kv.receiver.receive(
-                item.request_id, item.transfer_id, item.source, item.blocks, item.push, self._config.load_timeout, idle
+                item.request_id,
+                item.transfer_id,
+                item.source,
+                item.blocks,
+                item.push,
+                self._config.load_timeout,
+                idle,
+                item.remote_request,
             )
         for transfer in step.abort:
             self.kv.receiver.abort(transfer)
-        for address, transfer, push in step.release:
-            self.kv.receiver.notify_only(transfer, address, push)
+        for remote in step.release:
+            self.kv.receiver.notify_only(remote.transfer_id, remote.address, remote.push, remote.request)
         if step.alive:
             self.kv.receiver.keep_alive(step.alive)
         for sending in step.push:

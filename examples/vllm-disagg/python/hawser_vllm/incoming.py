@@ -58,6 +58,7 @@ class Reception:
         blocks: what goes where.
         push: whether the producer writes; otherwise we read.
         deadline: after which it fails.
+        remote_request: the producer's own id of it; empty if not told.
     """
 
     request_id: str
@@ -67,6 +68,7 @@ class Reception:
     push: bool
     deadline: float
     begun: float
+    remote_request: str = ""
     legs: dict[str, _Leg] = field(default_factory=dict)
     error: Optional[str] = None
     over: bool = False
@@ -115,6 +117,7 @@ class Receiver:
         push: bool,
         timeout: float,
         idle: Optional[Callable[[], bool]] = None,
+        remote_request: str = "",
     ) -> Reception:
         """Starts one, in the background.
 
@@ -127,9 +130,10 @@ class Receiver:
             timeout: seconds.
             idle: whether the GPU has done what it was given before, which may still write to the blocks; raises what it has
                 failed of. Nothing is asked of the producer until then.
+            remote_request: the producer's own id of it.
         """
         now = self._clock()
-        reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now, idle=idle)
+        reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now, remote_request, idle=idle)
         with self._lock:
             self._open[transfer_id] = reception
             self._begin(reception)
@@ -154,13 +158,17 @@ class Receiver:
         reception.idle = None
         self._executor.submit(self._start, reception)
 
-    def notify_only(self, transfer_id: str, source: Address, push: bool) -> None:
+    def notify_only(self, transfer_id: str, source: Address, push: bool, remote_request: str) -> None:
         """Tells the producer that nothing of a request is wanted (any more), and that nothing was reserved for it."""
-        self._tell(source, *self._giving_up(transfer_id, push, 0))
+        self._tell(source, *self._giving_up(transfer_id, push, 0, remote_request))
 
-    def _giving_up(self, transfer_id: str, push: bool, counter: int) -> tuple[str, dict[str, Any]]:
-        fields: dict[str, Any] = {"id": transfer_id, "of": self._world_size}
-        return ("abort", {**fields, "counter": counter}) if push else ("done", fields)
+    def _giving_up(self, transfer_id: str, push: bool, counter: int, remote_request: str) -> tuple[str, dict[str, Any]]:
+        if push:
+            return "abort", {"id": transfer_id, "of": self._world_size, "counter": counter}
+        return "done", self._done(transfer_id, remote_request)
+
+    def _done(self, transfer_id: str, remote_request: str) -> dict[str, Any]:
+        return {"id": transfer_id, "of": self._world_size, "request": remote_request}
 
     def _tell(self, source: Address, kind: str, fields: dict[str, Any]) -> None:
         def tell() -> None:
@@ -217,10 +225,11 @@ class Receiver:
 
     def _ask(self, reception: Reception, leg: _Leg) -> None:
         if leg.table is None:  # a worker whose heads come from its replica: it must learn, too, that we are done
-            leg.asked = self._peers.send(leg.peer, "done", {"id": reception.transfer_id, "of": self._world_size})
+            leg.asked = self._peers.send(leg.peer, "done", self._done(reception.transfer_id, reception.remote_request))
             leg.settled = True
             return
-        leg.asked = self._peers.send(leg.peer, "lend", {"id": reception.transfer_id}, self._peers.introduction())
+        fields = {"id": reception.transfer_id, "request": reception.remote_request}
+        leg.asked = self._peers.send(leg.peer, "lend", fields, self._peers.introduction())
         if leg.asked is None:
             raise HandshakeError(f"worker {leg.peer.name} cannot be reached")
 
@@ -257,7 +266,7 @@ class Receiver:
                 if self.tamper is not None:
                     ours, theirs = self.tamper(leg.table, ours, theirs)
                 leg.descriptors = len(ours)
-                (done,) = encode("done", {"id": reception.transfer_id, "of": self._world_size})
+                (done,) = encode("done", self._done(reception.transfer_id, reception.remote_request))
                 posted = self._clock()
                 leg.transfer = self._peers.agent.read(
                     leg.table.ours,
@@ -370,7 +379,9 @@ class Receiver:
             logger.warning("request %s (%s): %s", reception.request_id, reception.transfer_id, reason)
             self._stats.count("num_failed_transfers")
             reception.error = reason
-            kind, fields = self._giving_up(reception.transfer_id, reception.push, reception.counter)
+            kind, fields = self._giving_up(
+                reception.transfer_id, reception.push, reception.counter, reception.remote_request
+            )
             if reception.idle is None:
                 self._peers.forget(reception.source)
             reception.idle = None

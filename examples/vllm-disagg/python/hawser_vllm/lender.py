@@ -24,9 +24,14 @@ _REMEMBERED = 4096
 
 @dataclass
 class _Held:
+    request: str
     until: float
     grant: Optional[Grant] = None
     done: set[str] = field(default_factory=set)
+
+    def is_meant(self, message: Message) -> bool:
+        """Not if another request was held under the transfer's id, which its reader means still: other blocks."""
+        return message.fields.get("request") in (None, "", self.request)
 
 
 class Lender:
@@ -52,12 +57,12 @@ class Lender:
         # For tests that prove that a fault is noticed: called when a grant is about to be told; False keeps silent.
         self.trap: Optional[Callable[[str, Grant], bool]] = None
 
-    def hold(self, transfer_id: str, lease: Optional[float] = None) -> None:
+    def hold(self, transfer_id: str, request: str, lease: Optional[float] = None) -> None:
         """Lends a request's blocks from now on."""
         with self._lock:
             if transfer_id in self._held:
                 return
-            self._held[transfer_id] = _Held(self._clock() + (self._lease if lease is None else lease))
+            self._held[transfer_id] = _Held(request, self._clock() + (self._lease if lease is None else lease))
             early = self._early.pop(transfer_id, [])
         for _, message in early:
             self.lend(message)
@@ -115,6 +120,8 @@ class Lender:
                 if reason is None:
                     self._early.setdefault(transfer_id, []).append((self._clock(), message))
                     return
+            elif not held.is_meant(message):
+                reason = "another request is lent under its transfer's id since"
             else:
                 reason = None
                 try:
@@ -145,7 +152,7 @@ class Lender:
         of = int(message.fields["of"])
         with self._lock:
             held = self._held.get(transfer_id)
-            if held is None:
+            if held is None or not held.is_meant(message):
                 return
             held.done.add(message.peer)
             if len(held.done) >= of:

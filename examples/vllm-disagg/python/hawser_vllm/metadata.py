@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .base import KVConnectorHandshakeMetadata, KVConnectorMetadata
 from .geometry import WorkerGeometry
+from .params import Remote
 from .peers import Address
 from .plan import BlockMap
 
@@ -22,6 +23,7 @@ class Reception:
     source: Address
     blocks: BlockMap
     push: bool
+    remote_request: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class HawserMetadata(KVConnectorMetadata):
     Attributes:
         receive: receptions to begin.
         abort: transfers that are not wanted any more.
-        release: producers to be told that a request is not wanted; whether it would have been pushed.
+        release: what is not wanted, as its producers are to be told.
         alive: producers to be told which requests are still waited for.
         push: requests that are computed to their end in this step, and written.
         hold: finished requests, by transfer: their blocks are kept until the consumer has them.
@@ -49,7 +51,7 @@ class HawserMetadata(KVConnectorMetadata):
 
     receive: list[Reception] = field(default_factory=list)
     abort: list[str] = field(default_factory=list)
-    release: list[tuple[Address, str, bool]] = field(default_factory=list)
+    release: list[Remote] = field(default_factory=list)
     alive: dict[Address, list[str]] = field(default_factory=dict)
     push: list[Sending] = field(default_factory=list)
     hold: dict[str, str] = field(default_factory=dict)

@@ -36,6 +36,7 @@ class Remote:
         blocks: ids there, for each group; None in a push, whose producer knows them.
         tokens: of which there are keys and values; None if not told.
         push: whether the producer writes.
+        request: the producer's own id of it, which tells it from others under the same transfer's; empty if not told.
     """
 
     transfer_id: str
@@ -43,6 +44,7 @@ class Remote:
     blocks: Optional[tuple[tuple[int, ...], ...]]
     tokens: Optional[int]
     push: bool
+    request: str = ""
 
     @staticmethod
     def of(params: Mapping[str, Any], request_id: str) -> "Remote":
@@ -62,7 +64,8 @@ class Remote:
             raise ParametersError(f"kv_transfer_params: remote_num_tokens {tokens!r} is no number of tokens")
         address = Address(host, port, str(params.get("remote_engine_id") or ""), str(params.get("remote_instance") or ""))
         blocks = None if mode == PUSH else _blocks(params.get("remote_block_ids"))
-        return Remote(transfer_id(params, request_id), address, blocks, tokens, mode == PUSH)
+        request = str(params.get("remote_request_id") or "")
+        return Remote(transfer_id(params, request_id), address, blocks, tokens, mode == PUSH, request)
 
 
 def _is_int(value: Any) -> bool:

@@ -148,7 +148,7 @@ class SchedulerHalf:
         self._receiving[request.request_id] = remote.transfer_id
         blocks_map = BlockMap(tokens, tokens - external, ours, theirs)
         self._step.receive.append(
-            Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push)
+            Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push, remote.request)
         )
 
     def _release(self, request: Any, remote: Remote) -> None:
@@ -160,7 +160,7 @@ class SchedulerHalf:
         """Tells the producer that nothing is wanted, unless another request wants it still."""
         waiting = any(other.transfer_id == remote.transfer_id for other in self._waiting.values())
         if not waiting and remote.transfer_id not in self._receiving.values():
-            self._step.release.append((remote.address, remote.transfer_id, remote.push))
+            self._step.release.append(remote)
 
     # -------------------------------------------------------------------------------------- of the producer
 

@@ -493,3 +493,25 @@ def test_a_request_that_is_queued_keeps_its_lease_alive(module: Any, mode: str) 
     finally:
         p.close()
         d.close()
+
+
+def test_a_late_reader_is_not_lent_what_is_held_for_another_under_the_same_id(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t"}
+    _, old = finish(p, fake.request("p-1", 60, dict(wish)), THEIRS)
+    p.step()
+    p.worker.worker.kv.lender.drop("t", "its lease has expired")
+    p.until(0, "p-1")
+    others = ([1, 2, 5, 6], [0, 0, 1, 2], [0, 0, 0, 1])
+    keep, new = finish(p, fake.request("p-2", 60, dict(wish)), others)
+    assert keep
+    p.step()
+
+    take(d, fake.request("d-1", 60, old))
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "another request" in d.worker.worker.failed["d-1"]
+    assert p.step()[0] == set(), "nor does its giving up free them"
+    take(d, fake.request("d-2", 60, new))
+    assert d.until(1, "d-2") == set()
+    assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][others[0]]).all()
+    p.until(0, "p-2")
