@@ -298,6 +298,7 @@ class _WorkerHalf:
                 self._config.load_timeout,
                 idle,
                 item.remote_request,
+                item.prompt,
             )
         for transfer in step.abort:
             self.kv.receiver.abort(transfer)
@@ -307,7 +308,7 @@ class _WorkerHalf:
             self.kv.receiver.keep_alive(step.alive)
         for sending in step.push:
             self._pushed.add(sending.transfer_id)
-            self.kv.pusher.begin(sending.transfer_id, sending.groups, sending.tokens)
+            self.kv.pusher.begin(sending.transfer_id, sending.groups, sending.tokens, sending.prompt)
         self._pushing = [sending.transfer_id for sending in step.push]
 
     def layer_computed(self, layer: str) -> None:

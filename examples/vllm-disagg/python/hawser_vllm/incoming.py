@@ -59,6 +59,7 @@ class Reception:
         push: whether the producer writes; otherwise we read.
         deadline: after which it fails.
         remote_request: the producer's own id of it; empty if not told.
+        prompt: its digest, in a push.
     """
 
     request_id: str
@@ -69,6 +70,7 @@ class Reception:
     deadline: float
     begun: float
     remote_request: str = ""
+    prompt: str = ""
     legs: dict[str, _Leg] = field(default_factory=dict)
     error: Optional[str] = None
     over: bool = False
@@ -118,6 +120,7 @@ class Receiver:
         timeout: float,
         idle: Optional[Callable[[], bool]] = None,
         remote_request: str = "",
+        prompt: str = "",
     ) -> Reception:
         """Starts one, in the background.
 
@@ -131,9 +134,12 @@ class Receiver:
             idle: whether the GPU has done what it was given before, which may still write to the blocks; raises what it has
                 failed of. Nothing is asked of the producer until then.
             remote_request: the producer's own id of it.
+            prompt: its digest, in a push.
         """
         now = self._clock()
-        reception = Reception(request_id, transfer_id, source, blocks, push, now + timeout, now, remote_request, idle=idle)
+        reception = Reception(
+            request_id, transfer_id, source, blocks, push, now + timeout, now, remote_request, prompt, idle=idle
+        )
         with self._lock:
             self._open[transfer_id] = reception
             self._begin(reception)
@@ -244,6 +250,7 @@ class Receiver:
             "of": self._world_size,
             "ids": [list(group) for group in reception.blocks.ours],
             "skip": reception.blocks.skip,
+            "prompt": reception.prompt,
             **self._our_address(),
         }
         for leg in reception.legs.values():

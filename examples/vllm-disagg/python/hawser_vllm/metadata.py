@@ -24,6 +24,7 @@ class Reception:
     blocks: BlockMap
     push: bool
     remote_request: str
+    prompt: str
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Sending:
     transfer_id: str
     groups: tuple[tuple[int, ...], ...]
     tokens: int
+    prompt: str
 
 
 @dataclass

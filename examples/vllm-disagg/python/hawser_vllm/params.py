@@ -8,8 +8,9 @@ The names are those of vLLM's NixlConnector, so that proxies written for it work
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from .errors import ParametersError
 from .peers import Address
@@ -24,6 +25,11 @@ def transfer_id(params: Mapping[str, Any], request_id: str) -> str:
     if not isinstance(told, str) or not 0 < len(told) <= 256:
         raise ParametersError(f"kv_transfer_params: transfer_id {told!r} is not a text of at most 256 characters")
     return told
+
+
+def digest(prompt: Sequence[int]) -> str:
+    """By which both engines of a push find that they mean the same prompt."""
+    return hashlib.sha256(" ".join(map(str, prompt)).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class _Target:
 class _Push:
     groups: tuple[tuple[int, ...], ...]
     tokens: int
+    prompt: str
     until: float
     layers: dict[str, Optional[Callable[[], bool]]] = field(default_factory=dict)
     targets: dict[str, _Target] = field(default_factory=dict)
@@ -84,13 +85,13 @@ class Pusher:
 
     # --------------------------------------------------------------------------------------- of the engine
 
-    def begin(self, transfer_id: str, groups: Sequence[Sequence[int]], tokens: int) -> None:
-        """A request is about to be computed, into these blocks."""
+    def begin(self, transfer_id: str, groups: Sequence[Sequence[int]], tokens: int, prompt: str) -> None:
+        """A request is about to be computed, into these blocks; the digest of its prompt."""
         with self._lock:
             if transfer_id in self._open:
                 self._open[transfer_id].groups = tuple(tuple(group) for group in groups)
                 return
-            push = _Push(tuple(tuple(group) for group in groups), tokens, self._clock() + self._lease)
+            push = _Push(tuple(tuple(group) for group in groups), tokens, prompt, self._clock() + self._lease)
             self._open[transfer_id] = push
             early = [message for _, message in self._early.pop(transfer_id, [])]
             for message in early:
@@ -226,6 +227,9 @@ class Pusher:
                     return
                 if push.gone.get(message.peer) == int(fields["counter"]):
                     return  # it gave up meanwhile, and was told that nothing will be written
+                if fields["prompt"] != push.prompt:
+                    self._refuse(message, "its prompt is another: two requests have the same transfer id")
+                    return
                 push.gone.pop(message.peer, None)
                 push.of = int(fields["of"])
                 theirs = tuple(tuple(int(i) for i in group) for group in fields["ids"])

@@ -15,7 +15,7 @@ from . import handshake
 from .config import ConnectorConfig
 from .errors import ParametersError
 from .metadata import HawserHandshakeMetadata, HawserMetadata, Reception, Sending
-from .params import PULL, PUSH, Remote, transfer_id
+from .params import PULL, PUSH, Remote, digest, transfer_id
 from .plan import BlockMap
 
 logger = logging.getLogger("hawser.vllm")
@@ -147,8 +147,9 @@ class SchedulerHalf:
                 theirs = tuple(() for _ in ours)  # fails in the worker, which reports the blocks as invalid
         self._receiving[request.request_id] = remote.transfer_id
         blocks_map = BlockMap(tokens, tokens - external, ours, theirs)
+        prompt = digest(request.prompt_token_ids) if remote.push else ""
         self._step.receive.append(
-            Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push, remote.request)
+            Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push, remote.request, prompt)
         )
 
     def _release(self, request: Any, remote: Remote) -> None:
@@ -217,7 +218,8 @@ class SchedulerHalf:
             if computed.get(request_id, 0) + scheduled[request_id] >= pushing.tokens:
                 self._push_begun[request_id] = self._pushing.pop(request_id)
                 groups = tuple(tuple(group) for group in pushing.groups)
-                self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens))
+                prompt = digest(pushing.request.prompt_token_ids)
+                self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens, prompt))
 
     def finished(self, request: Any, groups: Groups) -> tuple[bool, Optional[dict[str, Any]]]:
         """A request has finished: whether its blocks are kept, and what its client is told."""

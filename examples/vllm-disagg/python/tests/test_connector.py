@@ -515,3 +515,20 @@ def test_a_late_reader_is_not_lent_what_is_held_for_another_under_the_same_id(en
     assert d.until(1, "d-2") == set()
     assert (d.caches["full.0"][OURS[0]] == p.caches["full.0"][others[0]]).all()
     p.until(0, "p-2")
+
+
+@pytest.mark.parametrize("tokens", [50, 60])
+def test_nothing_is_pushed_for_another_prompt_under_the_same_id(engines: tuple[Engine, Engine], tokens: int) -> None:
+    p, d = engines
+    _, params = pushed(p, fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}))
+    del params["remote_num_tokens"]  # as a proxy asks both at once, which does not know it
+    wanted = fake.request("d-1", tokens, dict(params))
+    wanted.prompt_token_ids[3] = 99
+    assert d.scheduler.get_num_new_matched_tokens(wanted, 0) == (tokens, True)
+    d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*OURS), tokens)
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "its prompt is another" in d.worker.worker.failed["d-1"]
+
+    take(d, fake.request("d-2", 60, params))
+    assert d.until(1, "d-2") == set()
+    p.until(0, "p-1")

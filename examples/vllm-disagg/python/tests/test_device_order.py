@@ -95,7 +95,7 @@ def begun(peers: Peers, executor: ThreadPoolExecutor, clock: Any = Clock()) -> P
     pusher = Pusher(peers, Stats(), clock, executor, 30.0, list)  # type: ignore[arg-type]
     plan = SimpleNamespace(layers=lambda: ["layer"], indices=lambda blocks, layer: ([3], [4]))
     table = SimpleNamespace(plan=plan, ours=None, theirs=None)
-    pusher.begin("t", [[1]], 8)
+    pusher.begin("t", [[1]], 8, "prompt")
     consumer: Any = SimpleNamespace(name="consumer")
     pusher._open["t"].targets["consumer"] = _Target(consumer, table, 7, BlockMap(8, 0, ((1,),), ((2,),)))  # type: ignore[arg-type]
     pusher.finish("t")

@@ -53,7 +53,7 @@ def producer(monkeypatch: pytest.MonkeyPatch, executor: ThreadPoolExecutor) -> A
 
 
 def reserve(peer: str, counter: int, of: int = 1) -> Message:
-    fields = {"id": "t", "counter": counter, "of": of, "ids": [[2]], "skip": 0}
+    fields = {"id": "t", "counter": counter, "of": of, "ids": [[2]], "skip": 0, "prompt": "prompt"}
     address = {"remote_host": "h", "remote_port": 1, "remote_engine_id": "consumer", "remote_instance": "i"}
     return Message("reserve", peer, 1, {**fields, **address}, b"")
 
@@ -63,7 +63,7 @@ def abort(peer: str, counter: int, of: int = 1) -> Message:
 
 
 def computed(producer: Any) -> None:
-    producer.pusher.begin("t", [[1]], 8)
+    producer.pusher.begin("t", [[1]], 8, "prompt")
     producer.pusher.computed("t", "layer", None)
     producer.pusher.finish("t")
 
