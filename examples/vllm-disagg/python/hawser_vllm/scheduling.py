@@ -40,6 +40,7 @@ class _Pushing:
     request: Any
     transfer: str
     groups: list[list[int]]
+    resumed: bool = False
 
     @property
     def tokens(self) -> int:
@@ -47,7 +48,8 @@ class _Pushing:
 
     @property
     def preempted(self) -> bool:
-        return _status(self.request) == "PREEMPTED"
+        """Whether its blocks may be others' by now. One that was preempted between two steps may run again already."""
+        return self.resumed or _status(self.request) == "PREEMPTED"
 
 
 class SchedulerHalf:
@@ -203,14 +205,18 @@ class SchedulerHalf:
         computed: dict[str, int] = {}
         for new in getattr(output, "scheduled_new_reqs", None) or ():
             computed[new.req_id] = new.num_computed_tokens
+            if new.req_id in self._push_begun:  # some versions of vLLM tell of one that is resumed as of a new one
+                self._push_begun[new.req_id].resumed = True
             if new.req_id in self._pushing:
                 self._pushing[new.req_id].groups = [list(group) for group in groups_of(new.block_ids)]
         cached = getattr(output, "scheduled_cached_reqs", None)
         for i, request_id in enumerate(getattr(cached, "req_ids", None) or ()):
             computed[request_id] = cached.num_computed_tokens[i]
             more = cached.new_block_ids[i]
+            resumed = _is_resumed(cached, i)
+            if resumed and request_id in self._push_begun:
+                self._push_begun[request_id].resumed = True
             if request_id in self._pushing and more:
-                resumed = _is_resumed(cached, i)
                 for group, ids in zip(self._pushing[request_id].groups, groups_of(more)):
                     group[:] = ids if resumed else group + list(ids)
         for request_id in [r for r in self._pushing if r in scheduled]:

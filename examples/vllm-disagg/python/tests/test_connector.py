@@ -532,3 +532,28 @@ def test_nothing_is_pushed_for_another_prompt_under_the_same_id(engines: tuple[E
     take(d, fake.request("d-2", 60, params))
     assert d.until(1, "d-2") == set()
     p.until(0, "p-1")
+
+
+@pytest.mark.parametrize("told", ["new", "resumed_req_ids", "resumed_from_preemption"])
+def test_what_is_preempted_and_resumed_between_two_steps_is_not_pushed_from_blocks_of_others(
+    engines: tuple[Engine, Engine], told: str
+) -> None:
+    p, d = engines
+    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
+    again = ([1, 2, 5, 6], [0, 0, 1, 2], [0, 0, 0, 1])  # all were preempted, as when the prefix cache is emptied
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*again), 0)
+    resumed = fake.step(scheduled={"p-1": 60}, **{"new" if told == "new" else "cached": [("p-1", again, 0)]})
+    if told != "new":
+        setattr(resumed.scheduled_cached_reqs, told, {"p-1"} if told == "resumed_req_ids" else [True])
+    p.step(resumed, layers=True)
+    p.caches["full.0"][THEIRS[0]] = 7
+    take(d, fake.request("d-1", 60, wish))
+
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "preempted" in d.worker.worker.failed["d-1"]
+    assert finish(p, request, again)[0]
+    p.until(0, "p-1")
+    assert not p.scheduler.has_pending_push_work()
