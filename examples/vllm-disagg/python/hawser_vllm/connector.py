@@ -277,6 +277,8 @@ class _WorkerHalf:
         for transfer, reason in step.drop.items():
             self.kv.pusher.fail(transfer, reason)
             self.kv.lender.drop(transfer, reason)
+        for transfer in step.drop.keys() - step.hold.keys():  # preempted: this step may write to its blocks
+            self.kv.pusher.await_stopped(transfer)
         for transfer, request in step.hold.items():
             pushed = transfer in self._pushed
             self._pushed.discard(transfer)

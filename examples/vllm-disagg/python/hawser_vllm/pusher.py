@@ -132,6 +132,17 @@ class Pusher:
                     self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
                     self._stop(target)
 
+    def await_stopped(self, transfer_id: str) -> None:
+        """Waits until nothing reads a failed request's blocks here any more: what others write to them would be counted at
+        the consumer as its KV cache. It takes the rest of what is being sent, at most the engine's time for a cancellation."""
+        while True:
+            with self._lock:
+                push = self._open.get(transfer_id)
+                targets = () if push is None else push.targets.values()
+                if all(transfer.poll() for target in targets for transfer, _ in target.under_way):
+                    return
+            time.sleep(_LONGEST_PAUSE)
+
     def take_finished(self) -> set[str]:
         """Requests whose blocks are free since the last call: nobody reads them any more on our behalf."""
         with self._lock:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any, Iterator
@@ -532,6 +533,42 @@ def test_nothing_is_pushed_for_another_prompt_under_the_same_id(engines: tuple[E
     take(d, fake.request("d-2", 60, params))
     assert d.until(1, "d-2") == set()
     p.until(0, "p-1")
+
+
+class Slow:
+    """A write that is being sent, and ends a while after it was cancelled."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def poll(self) -> bool:
+        return self.over.is_set()
+
+    def cancel(self) -> None:
+        threading.Timer(0.3, self.over.set).start()
+
+    def info(self) -> Any:
+        return SimpleNamespace(state="CANCELLED", remote="ABORTED")
+
+
+def test_a_step_that_preempts_a_request_waits_for_what_is_read_of_its_blocks(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    slow: list[Slow] = []
+    pusher = p.worker.worker.kv.pusher
+    pusher._post = lambda transfer, target, layer: (slow.append(Slow()), target.under_way.append((slow[-1], 1)))
+    take(d, fake.request("d-1", 60, wish))
+    d.step()
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
+    until = time.monotonic() + 5
+    while not slow and time.monotonic() < until:
+        time.sleep(0.005)
+    request.status = SimpleNamespace(name="PREEMPTED")
+    p.step()
+    assert slow and all(write.over.is_set() for write in slow), "others write to these blocks from now on"
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
 
 
 @pytest.mark.parametrize("told", ["new", "resumed_req_ids", "resumed_from_preemption"])
