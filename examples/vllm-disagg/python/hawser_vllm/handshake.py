@@ -9,6 +9,7 @@ The compatibility hash is compared before anything else of the answer is read. N
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
@@ -109,15 +110,13 @@ def fetch(host: str, port: int, expected: str, facts: Mapping[str, Any], timeout
         IncompatibleEngine: if its KV cache is of no use here.
     """
     source = f"the engine at {host}:{port}"
-    connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
-        connection.request("GET", PATH)
-        response = connection.getresponse()
-        answer = response.read(_MAX_ANSWER)
-    except (OSError, http.client.HTTPException) as e:
+        with contextlib.closing(http.client.HTTPConnection(host, port, timeout=timeout)) as connection:
+            connection.request("GET", PATH)
+            response = connection.getresponse()
+            answer = response.read(_MAX_ANSWER)
+    except (OSError, ValueError, http.client.HTTPException) as e:  # ValueError: what can be no host's name, as clients tell it
         raise HandshakeError(f"{source} does not answer the handshake: {type(e).__name__}: {e}") from None
-    finally:
-        connection.close()
     if response.status != 200:
         raise HandshakeError(f"{source} answers the handshake with {response.status}: {answer[:200]!r}")
     return EngineDescription.from_bytes(answer, expected, facts, source)

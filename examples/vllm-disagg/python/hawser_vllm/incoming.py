@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+from collections import OrderedDict
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
@@ -106,6 +107,8 @@ class Receiver:
         self._lock = threading.RLock()
         self._open: dict[str, Reception] = {}
         self._next_counter = secrets.randbits(61)
+        self._unasked: "OrderedDict[Address, list[str]]" = OrderedDict()  # to be told that a request is queued
+        self._asking = False
         # For tests that prove that a fault is noticed: changes the indices of the pieces to be read; reads without a grant.
         self.ignore_grant = False
         self.tamper: Optional[Callable[[Table, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]] = None
@@ -189,17 +192,37 @@ class Receiver:
         self._executor.submit(tell)
 
     def keep_alive(self, waiting: dict[Address, list[str]]) -> None:
-        """Tells producers which requests are still meant to be read."""
+        """Tells producers which requests are still meant to be read: at once those that are known; of the others one is
+        asked at a time, and each once, for those that do not answer must take no more than one thread."""
 
-        def tell() -> None:
-            for address, ids in waiting.items():
+        def ask() -> None:
+            while True:
+                with self._lock:
+                    if not self._unasked:
+                        self._asking = False
+                        return
+                    address, ids = self._unasked.popitem(last=False)
                 try:
-                    for peer in self._peers.engine(address).peers:
-                        self._peers.send(peer, "alive", {"ids": ids})
-                except KvTransferError as e:
+                    engine = self._peers.engine(address)
+                except Exception as e:  # of one, and no reason to leave the others
                     logger.warning("the producer at %s:%d is not kept waiting: %s", address.host, address.port, e)
+                    continue
+                self._say_alive(engine, ids)
 
-        self._executor.submit(tell)
+        with self._lock:
+            for address, ids in waiting.items():
+                engine = self._peers.remembered(address)
+                if engine is None:
+                    self._unasked[address] = ids
+                else:
+                    self._say_alive(engine, ids)
+            if self._unasked and not self._asking:
+                self._asking = True
+                self._executor.submit(ask)
+
+    def _say_alive(self, engine: RemoteEngine, ids: list[str]) -> None:
+        for peer in engine.peers:
+            self._peers.send(peer, "alive", {"ids": ids})
 
     # ------------------------------------------------------------------------------------------- the start
 

@@ -78,9 +78,8 @@ class Peers:
             IncompatibleEngine: if its KV cache is of no use here.
         """
         key = (address.host, address.port)
-        with self._lock:
-            known = self._engines.get(key)
-        if known is not None and address.instance in ("", known.description.instance):
+        known = self.remembered(address)
+        if known is not None:
             return known
         description = handshake.fetch(address.host, address.port, self._compatibility, self.facts, self._timeout)
         if address.engine_id and description.engine_id != address.engine_id:
@@ -97,6 +96,12 @@ class Peers:
         with self._lock:
             self._engines[key] = engine
         return engine
+
+    def remembered(self, address: Address) -> Optional[RemoteEngine]:
+        """The engine at an address, if it need not be asked for."""
+        with self._lock:
+            known = self._engines.get((address.host, address.port))
+        return known if known is not None and address.instance in ("", known.description.instance) else None
 
     def forget(self, address: Address) -> None:
         """Has the engine asked again next time."""

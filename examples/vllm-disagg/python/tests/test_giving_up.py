@@ -14,9 +14,12 @@ import pytest
 from test_device_order import SECONDS, Clock, Device, Peers, Stats, receiving, settle
 
 from hawser import HawserError
+from hawser_vllm import handshake
 from hawser_vllm import pusher as module
-from hawser_vllm.incoming import _Leg
+from hawser_vllm.errors import HandshakeError
+from hawser_vllm.incoming import Receiver, _Leg
 from hawser_vllm.messages import Message
+from hawser_vllm.peers import Address
 from hawser_vllm.pusher import Pusher
 
 
@@ -250,3 +253,48 @@ def test_an_answer_to_an_earlier_request_under_the_same_id_frees_nothing(executo
 
     receiver.aborted(Message("aborted", "producer", 1, {"id": "t", "counter": 8}, b""))
     assert receiver.poll() == [reception]
+
+
+class Engines(Peers):
+    """Producers, some of which do not answer the handshake."""
+
+    def __init__(self, stopped: dict[str, Any], known: set[str]) -> None:
+        super().__init__()
+        self.stopped = stopped
+        self.remember = known
+        self.asked: list[str] = []
+
+    def remembered(self, address: Address) -> Any:
+        return SimpleNamespace(peers=[address.host]) if address.host in self.remember else None
+
+    def engine(self, address: Address) -> Any:
+        self.asked.append(address.host)
+        failure = self.stopped.get(address.host)
+        if isinstance(failure, threading.Event):
+            failure.wait(SECONDS)
+        elif failure is not None:
+            raise failure
+        return SimpleNamespace(peers=[address.host])
+
+    def send(self, peer: Any, kind: str, fields: dict[str, Any]) -> None:
+        self.told.append((peer, fields))
+
+
+def test_producers_that_do_not_answer_keep_no_others_from_being_told_that_they_are_waited_for() -> None:
+    go = threading.Event()
+    peers = Engines({"stopped": go, "bad": UnicodeError("label too long")}, {"known"})
+    with ThreadPoolExecutor(2) as threads:
+        receiver = Receiver(peers, Stats(), Clock(), threads, 1, dict)  # type: ignore[arg-type]
+        for _ in range(5):
+            receiver.keep_alive({Address(host, 1): ["t"] for host in ("stopped", "bad", "new", "known")})
+        assert [peer for peer, _ in peers.told] == ["known"] * 5
+        threads.submit(lambda: None).result(SECONDS / 4)  # a thread is left for requests
+        go.set()
+    assert {"new", "stopped"} <= {peer for peer, _ in peers.told}
+    assert len(peers.asked) <= 6, "each of them is asked for once"
+
+
+def test_a_host_that_can_be_none_is_an_engine_that_does_not_answer() -> None:
+    for host in ("a" * 70, "a\0b", "\udc80"):
+        with pytest.raises(HandshakeError, match="does not answer"):
+            handshake.fetch(host, 1, "", {}, 1.0)
