@@ -302,8 +302,8 @@ class _WorkerHalf:
                 item.remote_request,
                 item.prompt,
             )
-        for transfer in step.abort:
-            self.kv.receiver.abort(transfer)
+        for request, transfer in step.abort.items():
+            self.kv.receiver.abort(transfer, request)
         for remote in step.release:
             self.kv.receiver.notify_only(remote.transfer_id, remote.address, remote.push, remote.request)
         if step.alive:

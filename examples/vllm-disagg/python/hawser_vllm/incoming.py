@@ -393,11 +393,12 @@ class Receiver:
             leg.lost_since = now
         return leg.lost_since is not None and now - leg.lost_since > _GONE
 
-    def abort(self, transfer_id: str) -> None:
-        """The request is not wanted any more: ends its reception, which is still reported when it is over."""
+    def abort(self, transfer_id: str, request_id: str) -> None:
+        """The request is not wanted any more: ends its reception, which is still reported when it is over. Not that of
+        another, which came under the same transfer's id when it was over already."""
         with self._lock:
             reception = self._open.get(transfer_id)
-            if reception is not None:
+            if reception is not None and reception.request_id == request_id:
                 self._stats.count("num_aborted_reqs")
                 self._fail(reception, "the request was aborted")
 
@@ -453,8 +454,8 @@ class Receiver:
             if leg.grant is None:
                 leg.grant = self._peers.agent.grant(leg.table.ours, leg.peer, writable=True)
             leg.grant.revoke(timeout=0.5)
-        except HawserError as e:
-            logger.warning("fencing %s: %s", leg.peer.name, e)
+        except Exception as e:  # of whatever kind: it may still write, and the engine's step is not to end of it
+            logger.warning("fencing %s: %s: %s", leg.peer.name, type(e).__name__, e)
             return False
         return True
 

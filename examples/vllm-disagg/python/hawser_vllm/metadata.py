@@ -43,7 +43,7 @@ class HawserMetadata(KVConnectorMetadata):
 
     Attributes:
         receive: receptions to begin.
-        abort: transfers that are not wanted any more.
+        abort: requests that are not wanted any more, and their transfers.
         release: what is not wanted, as its producers are to be told.
         alive: producers to be told which requests are still waited for.
         push: requests that are computed to their end in this step, and written.
@@ -52,7 +52,7 @@ class HawserMetadata(KVConnectorMetadata):
     """
 
     receive: list[Reception] = field(default_factory=list)
-    abort: list[str] = field(default_factory=list)
+    abort: dict[str, str] = field(default_factory=dict)
     release: list[Remote] = field(default_factory=list)
     alive: dict[Address, list[str]] = field(default_factory=dict)
     push: list[Sending] = field(default_factory=list)

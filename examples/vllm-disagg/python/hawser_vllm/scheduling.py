@@ -234,7 +234,7 @@ class SchedulerHalf:
         if remote is not None:  # aborted before there were blocks for it
             self._let_go(remote)
         if request_id in self._receiving:
-            self._step.abort.append(self._receiving[request_id])
+            self._step.abort[request_id] = self._receiving[request_id]
         wanted = self._sent_as(request)
         if wanted is None:
             return False, None

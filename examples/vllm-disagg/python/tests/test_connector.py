@@ -594,3 +594,29 @@ def test_what_is_preempted_and_resumed_between_two_steps_is_not_pushed_from_bloc
     assert finish(p, request, again)[0]
     p.until(0, "p-1")
     assert not p.scheduler.has_pending_push_work()
+
+
+def test_an_abort_that_comes_late_is_not_of_the_next_request_under_the_same_transfer(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t"}
+    _, params = finish(p, fake.request("p-1", 60, dict(wish)), THEIRS)
+    p.step()
+    first = fake.request("d-1", 60, dict(params))
+    take(d, first)
+    over = d.worker.get_finished if not hasattr(d.worker, "get_transfer_results") else d.worker.get_transfer_results
+    d.worker.bind_connector_metadata(d.scheduler.build_connector_meta(fake.step()))
+    d.worker.start_load_kv(SimpleNamespace())
+    until = time.monotonic() + 5
+    while d.worker.worker.kv.receiver.pending and time.monotonic() < until:
+        over(set())
+        time.sleep(0.005)
+    p.until(0, "p-1")
+    _, params = finish(p, fake.request("p-2", 60, dict(wish)), THEIRS)
+    p.step()
+
+    first.status = SimpleNamespace(name="FINISHED_ABORTED")  # while the step is under way in which it was received
+    d.scheduler.request_finished_all_groups(first, OURS)
+    d.scheduler.update_connector_output(SimpleNamespace(finished_sending=set(), finished_recving={"d-1"}))
+    take(d, fake.request("d-2", 60, params))
+    assert d.until(1, "d-2") == set()
+    p.until(0, "p-2")

@@ -239,7 +239,7 @@ def test_a_device_that_hangs_ends_a_reception_at_its_deadline(executor: ThreadPo
 def test_a_request_that_is_aborted_while_the_device_is_late_frees_the_producer_once(executor: ThreadPoolExecutor) -> None:
     peers, device = Peers(), Device()
     receiver, reception = receiving(peers, device, executor, Clock())
-    receiver.abort("t")
+    receiver.abort("t", "r")
     device.computed = True
 
     assert receiver.poll() == [reception]

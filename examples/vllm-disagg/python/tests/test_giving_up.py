@@ -142,7 +142,7 @@ def test_who_gave_up_is_not_told_that_the_request_was_not_computed(producer: Any
 def test_a_push_of_which_nothing_was_asked_for_is_given_up(executor: ThreadPoolExecutor) -> None:
     peers, device = Peers(), Device()
     receiver, reception = receiving(peers, device, executor, Clock(), push=True)
-    receiver.abort("t")
+    receiver.abort("t", "r")
 
     assert receiver.poll() == [reception]
     settle(executor)
@@ -183,8 +183,9 @@ def test_who_gives_up_when_all_is_written_is_answered_too(producer: Any, executo
     assert kinds(producer.peers) == ["aborted"], "or it fences us, and with us what others receive"
 
 
-def test_a_producer_that_has_to_be_fenced_does_not_hold_up_the_engine(executor: ThreadPoolExecutor) -> None:
-    peers, device, clock, answers = Peers(), Device(), Clock(), [HawserError("it is stopped"), None]
+@pytest.mark.parametrize("failure", [HawserError("it is stopped"), RuntimeError("of another kind")])
+def test_a_producer_that_has_to_be_fenced_does_not_hold_up_the_engine(executor: ThreadPoolExecutor, failure: Exception) -> None:
+    peers, device, clock, answers = Peers(), Device(), Clock(), [failure, None]
     asked, go, grants = threading.Semaphore(0), threading.Semaphore(0), []
 
     def revoke(timeout: float) -> None:
@@ -203,7 +204,7 @@ def test_a_producer_that_has_to_be_fenced_does_not_hold_up_the_engine(executor: 
     receiver, reception = receiving(peers, device, executor, clock, push=True)
     reception.legs["producer"] = _Leg(SimpleNamespace(name="producer"), SimpleNamespace(ours=None))  # type: ignore[arg-type]
     reception.idle = None
-    receiver.abort("t")
+    receiver.abort("t", "r")
     assert receiver.poll() == [], "it may still say itself that it has stopped"
     for _ in range(2):
         clock.now += 2.5
@@ -247,7 +248,7 @@ def test_an_answer_to_an_earlier_request_under_the_same_id_frees_nothing(executo
     receiver, reception = receiving(peers, device, executor, Clock(), push=True)
     reception.legs["producer"] = _Leg(SimpleNamespace(name="producer"), SimpleNamespace(ours=None))  # type: ignore[arg-type]
     reception.idle, reception.counter = None, 8
-    receiver.abort("t")
+    receiver.abort("t", "r")
     receiver.aborted(Message("aborted", "producer", 1, {"id": "t", "counter": 7}, b""))
     assert receiver.poll() == [], "it may still write for this one"
 
