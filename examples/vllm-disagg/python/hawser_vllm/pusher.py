@@ -123,7 +123,10 @@ class Pusher:
         """A request is not computed, or not to its end."""
         with self._lock:
             push = self._open.get(transfer_id)
-            if push is None:
+            if push is None:  # it never began
+                for _, message in self._early.pop(transfer_id, []):
+                    if message.kind == "reserve":
+                        self._refuse(message, reason)
                 return
             push.failure = push.failure or reason
             push.until = 0.0
@@ -160,7 +163,7 @@ class Pusher:
                 if reason is None:
                     self._early.setdefault(transfer_id, []).append((self._clock(), message))
                 else:
-                    self._refuse(message, reason)
+                    self._refuse(message, f"the last request under its transfer's id is over: {reason}")
                 return
         self._executor.submit(self._reserved, message)
 
@@ -343,8 +346,12 @@ class Pusher:
                     self._expire(transfer_id, push)
             for transfer_id, waiting in list(self._early.items()):
                 if waiting[0][0] + self._lease <= now:
-                    del self._early[transfer_id]
-                    for _, message in waiting:
+                    left = [(since, message) for since, message in waiting if since + self._lease > now]
+                    if left:
+                        self._early[transfer_id] = left
+                    else:
+                        del self._early[transfer_id]
+                    for _, message in waiting[: len(waiting) - len(left)]:
                         if message.kind == "reserve":
                             self._refuse(message, "the request was not computed here in time")
 

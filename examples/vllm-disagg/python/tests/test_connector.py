@@ -620,3 +620,19 @@ def test_an_abort_that_comes_late_is_not_of_the_next_request_under_the_same_tran
     take(d, fake.request("d-2", 60, params))
     assert d.until(1, "d-2") == set()
     p.until(0, "p-2")
+
+
+def test_who_reserved_for_a_prefill_that_is_aborted_hears_of_it(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    take(d, fake.request("d-1", 60, wish))
+    d.step()
+    early = p.worker.worker.kv.pusher._early
+    until = time.monotonic() + 5
+    while not early and time.monotonic() < until:
+        time.sleep(0.005)
+    given_up = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}, "FINISHED_ABORTED")
+    assert p.scheduler.request_finished_all_groups(given_up, THEIRS) == (False, None)
+    p.step()
+    d.until(1, "d-1")
+    assert "its prefill was aborted" in d.worker.worker.failed["d-1"]
