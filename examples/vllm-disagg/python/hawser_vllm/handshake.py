@@ -21,7 +21,7 @@ from typing import Any, Mapping, Optional, Sequence
 from .errors import HandshakeError, IncompatibleEngine, LayoutError
 from .geometry import WorkerGeometry
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2  # of what workers tell each other, too: pushes tell the digest of the prompt
 PATH = "/hawser/v1/handshake"
 _MAX_ANSWER = 64 << 20
 

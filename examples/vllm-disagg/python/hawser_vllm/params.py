@@ -9,8 +9,9 @@ The names are those of vLLM's NixlConnector, so that proxies written for it work
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional
 
 from .errors import ParametersError
 from .peers import Address
@@ -24,12 +25,23 @@ def transfer_id(params: Mapping[str, Any], request_id: str) -> str:
     told = params.get("transfer_id") or params.get("remote_request_id") or request_id
     if not isinstance(told, str) or not 0 < len(told) <= 256:
         raise ParametersError(f"kv_transfer_params: transfer_id {told!r} is not a text of at most 256 characters")
+    try:
+        told.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can say
+        raise ParametersError(f"kv_transfer_params: transfer_id {told!r} has characters that are none") from None
     return told
 
 
-def digest(prompt: Sequence[int]) -> str:
-    """By which both engines of a push find that they mean the same prompt."""
-    return hashlib.sha256(" ".join(map(str, prompt)).encode()).hexdigest()[:32]
+def digest(request: Any) -> str:
+    """By which both engines of a push find that they mean the same: tokens, the adapter, and what images and the like stand
+    for some of them. Not the salt of the prefix cache, which keeps equal keys and values apart."""
+    adapter = getattr(getattr(request, "lora_request", None), "lora_name", "") or ""
+    features = getattr(request, "mm_features", None) or ()
+    media = [getattr(feature, "identifier", "") for feature in features] or list(getattr(request, "mm_hashes", None) or ())
+    # Without any cache for them vLLM names them by the request: REQUEST-MODALITY-NUMBER, another at each engine.
+    told = [str(name) for name in media if not request.request_id.startswith(str(name).rsplit("-", 2)[0])]
+    whole = json.dumps([adapter, told, list(map(int, request.prompt_token_ids))], separators=(",", ":"))
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,9 @@ class Remote:
             raise ParametersError(f"kv_transfer_params: remote_num_tokens {tokens!r} is no number of tokens")
         address = Address(host, port, str(params.get("remote_engine_id") or ""), str(params.get("remote_instance") or ""))
         blocks = None if mode == PUSH else _blocks(params.get("remote_block_ids"))
-        request = str(params.get("remote_request_id") or "")
+        request = params.get("remote_request_id") or ""
+        if not isinstance(request, str) or len(request) > 1024:
+            raise ParametersError("kv_transfer_params: remote_request_id is not a text of at most 1024 characters")
         return Remote(transfer_id(params, request_id), address, blocks, tokens, mode == PUSH, request)
 
 

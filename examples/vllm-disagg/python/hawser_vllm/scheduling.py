@@ -89,6 +89,10 @@ class SchedulerHalf:
         params = getattr(request, "kv_transfer_params", None)
         if not params or not params.get("do_remote_prefill"):
             return None
+        if not _of_tokens(request):
+            logger.warning("request %s is computed here: its prompt is of embeddings, which are not told apart", request.request_id)
+            params["do_remote_prefill"] = False
+            return None
         try:
             return Remote.of(params, request.request_id)
         except ParametersError as e:
@@ -149,7 +153,7 @@ class SchedulerHalf:
                 theirs = tuple(() for _ in ours)  # fails in the worker, which reports the blocks as invalid
         self._receiving[request.request_id] = remote.transfer_id
         blocks_map = BlockMap(tokens, tokens - external, ours, theirs)
-        prompt = digest(request.prompt_token_ids) if remote.push else ""
+        prompt = digest(request) if remote.push else ""
         self._step.receive.append(
             Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push, remote.request, prompt)
         )
@@ -169,7 +173,7 @@ class SchedulerHalf:
 
     def _wanted_elsewhere(self, request: Any) -> Optional[str]:
         params = getattr(request, "kv_transfer_params", None)
-        if not params or not params.get("do_remote_decode") or not self._config.producer:
+        if not params or not params.get("do_remote_decode") or not self._config.producer or not _of_tokens(request):
             return None
         try:
             return transfer_id(params, request.request_id)
@@ -224,7 +228,7 @@ class SchedulerHalf:
             if computed.get(request_id, 0) + scheduled[request_id] >= pushing.tokens:
                 self._push_begun[request_id] = self._pushing.pop(request_id)
                 groups = tuple(tuple(group) for group in pushing.groups)
-                prompt = digest(pushing.request.prompt_token_ids)
+                prompt = digest(pushing.request)
                 self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens, prompt))
 
     def finished(self, request: Any, groups: Groups) -> tuple[bool, Optional[dict[str, Any]]]:
@@ -251,7 +255,8 @@ class SchedulerHalf:
         self._step.drop.pop(wanted, None)  # another's, of which nothing was lent
         self._step.hold[wanted] = request_id
         self._sending.add(request_id)
-        push = self._is_push(request)
+        # What was to be pushed and is not (its transfer's id was another's when it was computed) can be pulled.
+        push = begun
         return True, {
             "do_remote_prefill": True,
             "do_remote_decode": False,
@@ -319,6 +324,11 @@ def _is_resumed(cached: Any, i: int) -> bool:
         return cached.req_ids[i] in resumed
     flags = getattr(cached, "resumed_from_preemption", None)  # as vLLM told it before
     return bool(flags and flags[i])
+
+
+def _of_tokens(request: Any) -> bool:
+    """Whether a prompt is told by token ids. One of embeddings has none, or such as stand for nothing."""
+    return request.prompt_token_ids is not None and getattr(request, "prompt_embeds", None) is None
 
 
 def _complete(request: Any) -> bool:

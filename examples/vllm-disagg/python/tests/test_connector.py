@@ -16,6 +16,7 @@ import pytest
 
 import fake_vllm as fake
 from hawser_disagg.processes import free_port
+from hawser_vllm.params import digest
 
 AGES = ["old", "present", "newest"]
 BLOCKS = 24
@@ -617,6 +618,73 @@ def test_an_abort_that_comes_late_is_not_of_the_next_request_under_the_same_tran
     first.status = SimpleNamespace(name="FINISHED_ABORTED")  # while the step is under way in which it was received
     d.scheduler.request_finished_all_groups(first, OURS)
     d.scheduler.update_connector_output(SimpleNamespace(finished_sending=set(), finished_recving={"d-1"}))
+    take(d, fake.request("d-2", 60, params))
+    assert d.until(1, "d-2") == set()
+    p.until(0, "p-2")
+
+
+def of_media(name: str, request_id: str, params: Any) -> Any:
+    """A request with an image, told as two versions of vLLM do, or for an adapter."""
+    made = fake.request(request_id, 60, params)
+    made.mm_features = [SimpleNamespace(identifier=name)]
+    return made
+
+
+def of_media_before(name: str, request_id: str, params: Any) -> Any:
+    made = fake.request(request_id, 60, params)
+    made.mm_hashes = [name]
+    return made
+
+
+def of_adapter(name: str, request_id: str, params: Any) -> Any:
+    made = fake.request(request_id, 60, params)
+    made.lora_request = SimpleNamespace(lora_name=name)
+    return made
+
+
+@pytest.mark.parametrize("made", [of_media, of_media_before, of_adapter])
+def test_equal_tokens_of_another_image_or_for_another_adapter_are_another_prompt(engines: tuple[Engine, Engine], made: Any) -> None:
+    p, d = engines
+    _, params = pushed(p, made("one", "p-1", {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}))
+    take(d, made("two", "d-1", dict(params)))
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "its prompt is another" in d.worker.worker.failed["d-1"]
+
+    take(d, made("one", "d-2", params))
+    assert d.until(1, "d-2") == set()
+    p.until(0, "p-1")
+
+
+def test_images_that_each_engine_names_by_its_request_do_not_make_another_prompt() -> None:
+    ours, theirs = of_media("cmpl-7-image-0", "cmpl-7-aaaaaaaa", None), of_media("cmpl-8-image-0", "cmpl-8-bbbbbbbb", None)
+    assert digest(ours) == digest(theirs)
+
+
+def test_a_prompt_of_embeddings_is_computed_where_it_is(engines: tuple[Engine, Engine]) -> None:
+    p, _ = engines
+    for params in ({"do_remote_decode": True}, {"do_remote_prefill": True, **p.scheduler.scheduler.address()}):
+        request = fake.request("p-1", 60, params)
+        request.prompt_token_ids = None
+        p.scheduler.on_new_request(request)
+        assert p.scheduler.get_num_new_matched_tokens(request, 0) == (0, False)
+        p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*OURS), 0)
+        assert finish(p, request, OURS) == (False, None)
+
+
+def test_what_was_to_be_pushed_and_could_not_be_can_be_pulled(engines: tuple[Engine, Engine]) -> None:
+    p, d = engines
+    wish = {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"}
+    _, params = pushed(p, fake.request("p-1", 60, dict(wish)))
+    second = fake.request("p-2", 60, dict(wish))
+    p.scheduler.update_state_after_alloc(second, fake.KVCacheBlocks(*THEIRS), 0)
+    p.step(fake.step(new=[("p-2", THEIRS, 0)], scheduled={"p-2": 60}), layers=True)
+    take(d, fake.request("d-1", 60, params))
+    assert d.until(1, "d-1") == set()
+    p.until(0, "p-1")
+
+    keep, params = finish(p, second, THEIRS)  # the id is free by now
+    assert keep and params["transfer_mode"] == "pull"
+    p.step()
     take(d, fake.request("d-2", 60, params))
     assert d.until(1, "d-2") == set()
     p.until(0, "p-2")
