@@ -46,6 +46,7 @@ class _Leg:
     lost_since: Optional[float] = None
     grant: Optional[Grant] = None
     fencing: Optional["Future[bool]"] = None
+    fenced: bool = False
 
 
 @dataclass
@@ -80,6 +81,7 @@ class Reception:
     expectation: Optional[Expectation] = None
     idle: Optional[Callable[[], bool]] = None
     fencing_until: float = 0.0
+    instance: str = ""
 
     def invalid_blocks(self) -> set[int]:
         """Blocks here that do not hold what they should, if it failed."""
@@ -239,6 +241,7 @@ class Receiver:
                 for i in range(len(engine.peers)):
                     mine = [share for share in wanted if share.source == i]
                     tables.append(self._peers.table(engine, i, mine, "in") if mine else None)
+                reception.instance = engine.description.instance
                 reception.legs.update({peer.name: _Leg(peer, table) for peer, table in zip(engine.peers, tables)})
                 if reception.push:
                     self._reserve(reception, engine)
@@ -274,6 +277,7 @@ class Receiver:
             "ids": [list(group) for group in reception.blocks.ours],
             "skip": reception.blocks.skip,
             "prompt": reception.prompt,
+            "within": max(0.0, reception.deadline - self._clock()),
             **self._our_address(),
         }
         for leg in reception.legs.values():
@@ -439,21 +443,31 @@ class Receiver:
                 continue
             if leg.fencing is None:
                 if now >= reception.fencing_until:
-                    leg.fencing = self._executor.submit(self._fence, leg)
+                    leg.fencing = self._executor.submit(self._fence, reception, leg)
             elif leg.fencing.done():
                 leg.settled = leg.fencing.result()
                 leg.fencing = None
                 reception.fencing_until = now + _PATIENCE
         reception.over = all(leg.table is None or leg.settled for leg in reception.legs.values())
 
-    def _fence(self, leg: _Leg) -> bool:
+    def _fence(self, reception: Reception, leg: _Leg) -> bool:
         """A producer does not say that it has stopped writing: ends its session, which others of its requests may share. Waits
-        for it: not for the engine's step. False if it may still write."""
+        for it: not for the engine's step. False if it may still write: one that has not heard that nothing is wanted, as it
+        was stopped, connects anew when it goes on, and may begin to write what it was asked for then, until that is over."""
         assert leg.table is not None
         try:
-            if leg.grant is None:
-                leg.grant = self._peers.agent.grant(leg.table.ours, leg.peer, writable=True)
-            leg.grant.revoke(timeout=0.5)
+            ended = self._clock() > reception.deadline + self._peers.timeout  # what was asked may have come so late
+            if not leg.fenced or ended:
+                if leg.grant is None:
+                    leg.grant = self._peers.agent.grant(leg.table.ours, leg.peer, writable=True)
+                leg.grant.revoke(timeout=0.5)
+                leg.grant, leg.fenced = None, True
+            if not ended and not self._peers.is_gone(reception.source, reception.instance):
+                kind, fields = self._giving_up(
+                    reception.transfer_id, reception.push, reception.counter, reception.remote_request
+                )
+                self._peers.send(leg.peer, kind, fields)
+                return False
         except Exception as e:  # of whatever kind: it may still write, and the engine's step is not to end of it
             logger.warning("fencing %s: %s: %s", leg.peer.name, type(e).__name__, e)
             return False

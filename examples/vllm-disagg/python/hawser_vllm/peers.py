@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import socket
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence
@@ -102,6 +103,23 @@ class Peers:
         with self._lock:
             known = self._engines.get((address.host, address.port))
         return known if known is not None and address.instance in ("", known.description.instance) else None
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that an engine's answer, and a message, may take."""
+        return self._timeout
+
+    def is_gone(self, address: Address, instance: str) -> bool:
+        """Whether an engine has ended: nobody listens where it did, or another incarnation does. May take its time. False if
+        it does not answer: it may be stopped, or cut off."""
+        try:
+            socket.create_connection((address.host, address.port), self._timeout).close()
+            described = handshake.fetch(address.host, address.port, self._compatibility, self.facts, self._timeout)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, HandshakeError):
+            return False
+        return described.instance != instance
 
     def forget(self, address: Address) -> None:
         """Has the engine asked again next time."""

@@ -38,6 +38,7 @@ class _Target:
     table: Optional[Table]
     counter: int
     blocks: BlockMap
+    until: float  # then who asked uses its blocks for others, whether we have heard of it or not
     sent: set[str] = field(default_factory=set)
     posting: int = 0  # of these, those that are waited for: not posted yet, and not over
     under_way: list[tuple[Transfer, int]] = field(default_factory=list)
@@ -93,13 +94,13 @@ class Pusher:
                 return
             push = _Push(tuple(tuple(group) for group in groups), tokens, prompt, self._clock() + self._lease)
             self._open[transfer_id] = push
-            early = [message for _, message in self._early.pop(transfer_id, [])]
-            for message in early:
+            early = self._early.pop(transfer_id, [])
+            for _, message in early:
                 if message.kind == "abort":
                     self._gone(push, message)
-        for message in early:
+        for since, message in early:
             if message.kind == "reserve":
-                self.reserve(message)
+                self._executor.submit(self._reserved, message, since)
 
     def computed(self, transfer_id: str, layer: str, ready: Optional[Callable[[], bool]]) -> None:
         """A layer is computed, or is enqueued on a GPU: then ready() says whether it is there, or raises what the GPU has
@@ -165,7 +166,7 @@ class Pusher:
                 else:
                     self._refuse(message, f"the last request under its transfer's id is over: {reason}")
                 return
-        self._executor.submit(self._reserved, message)
+        self._executor.submit(self._reserved, message, self._clock())
 
     def abort(self, message: Message) -> None:
         """A consumer wants no more of a request."""
@@ -218,7 +219,7 @@ class Pusher:
 
     # ------------------------------------------------------------------------------- on the executor's thread
 
-    def _reserved(self, message: Message) -> None:
+    def _reserved(self, message: Message, since: float) -> None:
         transfer_id = str(message.fields["id"])
         try:
             fields = message.fields
@@ -239,6 +240,7 @@ class Pusher:
                 if push is None:
                     self._refuse(message, self._ended.get(transfer_id, "its lease has expired"))
                     return
+                until = since + float(fields["within"])
                 if push.gone.get(message.peer) == int(fields["counter"]):
                     return  # it gave up meanwhile, and was told that nothing will be written
                 if fields["prompt"] != push.prompt:
@@ -248,7 +250,7 @@ class Pusher:
                 push.of = int(fields["of"])
                 theirs = tuple(tuple(int(i) for i in group) for group in fields["ids"])
                 blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs)
-                push.targets[message.peer] = _Target(engine.peers[index], table, int(fields["counter"]), blocks)
+                push.targets[message.peer] = _Target(engine.peers[index], table, int(fields["counter"]), blocks, until)
             self._write(transfer_id)
         except (KvTransferError, HawserError) as e:
             self._refuse(message, f"{type(e).__name__}: {e}")
@@ -270,6 +272,8 @@ class Pusher:
                 if target.aborting:
                     continue
                 try:
+                    if failure is None and target.until <= self._clock():
+                        failure = "who asked for it does not wait any more"
                     if failure is None:
                         self._post(transfer_id, target, layer)
                 except (KvTransferError, HawserError) as e:

@@ -704,3 +704,38 @@ def test_who_reserved_for_a_prefill_that_is_aborted_hears_of_it(engines: tuple[E
     p.step()
     d.until(1, "d-1")
     assert "its prefill was aborted" in d.worker.worker.failed["d-1"]
+
+
+@pytest.mark.parametrize("age", ["present"])
+def test_a_producer_that_never_hears_that_its_push_is_given_up_writes_nothing_to_blocks_of_others(module: Any) -> None:
+    p, d = [Engine(module, name, free_port(), seed, handshake_timeout_seconds=0.5) for seed, name in enumerate("pd")]
+    try:
+        computed = threading.Event()
+        p.worker.worker.pushed_event = lambda: computed.is_set
+        p.worker.worker.kv._handlers["abort"] = lambda message: None
+        wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+        wanted = fake.request("d-1", 60, wish)
+        take(d, wanted)
+        d.step()
+        request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+        p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
+        p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
+        pushes = p.worker.worker.kv.pusher._open
+        until = time.monotonic() + 5
+        while not pushes["t"].targets and time.monotonic() < until:
+            time.sleep(0.005)
+        wanted.status = SimpleNamespace(name="FINISHED_ABORTED")
+        d.scheduler.request_finished_all_groups(wanted, OURS)
+        d.until(1, "d-1")
+        for name in ("full.0", "full.1"):
+            d.caches[name][:] = 7  # others' by now
+        computed.set()
+        until = time.monotonic() + 10
+        while pushes and time.monotonic() < until:
+            p.step()
+            time.sleep(0.005)
+        assert not pushes
+        assert (d.caches["full.0"] == 7).all() and (d.caches["full.1"] == 7).all()
+    finally:
+        p.close()
+        d.close()

@@ -49,10 +49,15 @@ class Peers:
         self.written: list[list[int]] = []
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.known = threading.Event()
+        self.timeout = 5.0
+        self.gone = True
+
+    def is_gone(self, address: Address, instance: str) -> bool:
+        return self.gone
 
     def engine(self, address: Address) -> Any:
         self.known.set()
-        return SimpleNamespace(peers=["producer"], description=SimpleNamespace(workers=[]))
+        return SimpleNamespace(peers=["producer"], description=SimpleNamespace(workers=[], instance="i"))
 
     def sender(self, message: Message) -> Any:
         return message.peer
@@ -97,7 +102,8 @@ def begun(peers: Peers, executor: ThreadPoolExecutor, clock: Any = Clock()) -> P
     table = SimpleNamespace(plan=plan, ours=None, theirs=None)
     pusher.begin("t", [[1]], 8, "prompt")
     consumer: Any = SimpleNamespace(name="consumer")
-    pusher._open["t"].targets["consumer"] = _Target(consumer, table, 7, BlockMap(8, 0, ((1,),), ((2,),)))  # type: ignore[arg-type]
+    blocks = BlockMap(8, 0, ((1,),), ((2,),))
+    pusher._open["t"].targets["consumer"] = _Target(consumer, table, 7, blocks, float("inf"))  # type: ignore[arg-type]
     pusher.finish("t")
     return pusher
 

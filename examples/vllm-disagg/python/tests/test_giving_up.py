@@ -56,7 +56,7 @@ def producer(monkeypatch: pytest.MonkeyPatch, executor: ThreadPoolExecutor) -> A
 
 
 def reserve(peer: str, counter: int, of: int = 1) -> Message:
-    fields = {"id": "t", "counter": counter, "of": of, "ids": [[2]], "skip": 0, "prompt": "prompt"}
+    fields = {"id": "t", "counter": counter, "of": of, "ids": [[2]], "skip": 0, "prompt": "prompt", "within": 60.0}
     address = {"remote_host": "h", "remote_port": 1, "remote_engine_id": "consumer", "remote_instance": "i"}
     return Message("reserve", peer, 1, {**fields, **address}, b"")
 
@@ -299,3 +299,48 @@ def test_a_host_that_can_be_none_is_an_engine_that_does_not_answer() -> None:
     for host in ("a" * 70, "a\0b", "\udc80"):
         with pytest.raises(HandshakeError, match="does not answer"):
             handshake.fetch(host, 1, "", {}, 1.0)
+
+
+@pytest.mark.parametrize("end", ["it answers", "it has ended", "all is over"])
+def test_a_fence_is_not_the_end_while_a_producer_may_come_back_that_has_not_heard(executor: ThreadPoolExecutor, end: str) -> None:
+    peers, clock, revoked = Peers(), Clock(), []
+    peers.grant = lambda *blocks, **options: SimpleNamespace(revoke=lambda timeout: revoked.append(clock.now))  # type: ignore[attr-defined]
+    peers.forget = lambda address: None  # type: ignore[attr-defined]
+    peers.gone = False
+    receiver, reception = receiving(peers, Device(), executor, clock, push=True)
+    reception.legs["producer"] = _Leg(SimpleNamespace(name="producer"), SimpleNamespace(ours=None))  # type: ignore[arg-type]
+    reception.idle, reception.counter = None, 7
+    receiver.abort("t", "r")
+
+    def later() -> list[Any]:
+        clock.now += 2.5
+        ended = receiver.poll()
+        settle(executor)
+        return ended + receiver.poll()
+
+    assert later() == [] and later() == [] and later() == []
+    assert len(revoked) == 1 and kinds(peers) == ["abort"] * 4, "it is told again, over what it may have connected since"
+    if end == "it answers":
+        receiver.aborted(Message("aborted", "producer", 1, {"id": "t", "counter": 7}, b""))
+        assert receiver.poll() == [reception]
+    elif end == "it has ended":
+        peers.gone = True
+        assert later() == [reception]
+    else:
+        assert later() + later() == [reception]
+        assert len(revoked) == 2, "what it began meanwhile is ended, too"
+
+
+def test_nothing_is_written_when_its_consumer_has_given_up_by_its_own_clock(producer: Any, executor: ThreadPoolExecutor) -> None:
+    go = threading.Event()
+    executor.submit(go.wait, SECONDS)
+    producer.pusher.begin("t", [[1]], 8, "prompt")
+    message = reserve("one", 7)
+    message.fields["within"] = 5.0  # type: ignore[index]
+    producer.pusher.reserve(message)
+    producer.pusher.computed("t", "layer", None)
+    producer.clock.now = 6.0
+    go.set()
+    settle(executor)
+    assert producer.peers.written == []
+    assert kinds(producer.peers) == ["refused"]
