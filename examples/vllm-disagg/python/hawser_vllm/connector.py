@@ -287,7 +287,7 @@ class _WorkerHalf:
             if pushed:
                 self.kv.pusher.finish(transfer)
             else:
-                self.kv.lender.hold(transfer, request)
+                self.kv.lender.hold(transfer, request, prompt=step.lent.get(transfer, ""))
         # With asynchronous scheduling a step may still be under way that writes to blocks which are free by now.
         idle = self.stream_event() if step.receive else None
         for item in step.receive:

@@ -61,7 +61,7 @@ class Reception:
         push: whether the producer writes; otherwise we read.
         deadline: after which it fails.
         remote_request: the producer's own id of it; empty if not told.
-        prompt: its digest, in a push.
+        prompt: its digest; in a pull, with the blocks there.
     """
 
     request_id: str
@@ -139,7 +139,7 @@ class Receiver:
             idle: whether the GPU has done what it was given before, which may still write to the blocks; raises what it has
                 failed of. Nothing is asked of the producer until then.
             remote_request: the producer's own id of it.
-            prompt: its digest, in a push.
+            prompt: its digest; in a pull, with the blocks there.
         """
         now = self._clock()
         reception = Reception(
@@ -260,7 +260,7 @@ class Receiver:
             leg.asked = self._peers.send(leg.peer, "done", self._done(reception.transfer_id, reception.remote_request))
             leg.settled = True
             return
-        fields = {"id": reception.transfer_id, "request": reception.remote_request}
+        fields = {"id": reception.transfer_id, "request": reception.remote_request, "prompt": reception.prompt}
         leg.asked = self._peers.send(leg.peer, "lend", fields, self._peers.introduction())
         if leg.asked is None:
             raise HandshakeError(f"worker {leg.peer.name} cannot be reached")

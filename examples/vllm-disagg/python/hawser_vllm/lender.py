@@ -26,6 +26,7 @@ _REMEMBERED = 4096
 class _Held:
     request: str
     until: float
+    prompt: str
     grant: Optional[Grant] = None
     done: set[str] = field(default_factory=set)
 
@@ -57,12 +58,12 @@ class Lender:
         # For tests that prove that a fault is noticed: called when a grant is about to be told; False keeps silent.
         self.trap: Optional[Callable[[str, Grant], bool]] = None
 
-    def hold(self, transfer_id: str, request: str, lease: Optional[float] = None) -> None:
-        """Lends a request's blocks from now on."""
+    def hold(self, transfer_id: str, request: str, lease: Optional[float] = None, prompt: str = "") -> None:
+        """Lends a request's blocks from now on, to who tells the same digest of prompt and blocks."""
         with self._lock:
             if transfer_id in self._held:
                 return
-            self._held[transfer_id] = _Held(request, self._clock() + (self._lease if lease is None else lease))
+            self._held[transfer_id] = _Held(request, self._clock() + (self._lease if lease is None else lease), prompt)
             early = self._early.pop(transfer_id, [])
         for _, message in early:
             self.lend(message)
@@ -122,6 +123,8 @@ class Lender:
                     return
             elif not held.is_meant(message):
                 reason = "another request is lent under its transfer's id since"
+            elif held.prompt and message.fields.get("prompt") != held.prompt:
+                reason = "its prompt or its blocks are others than those that are lent under its transfer's id"
             else:
                 reason = None
                 try:

@@ -48,6 +48,7 @@ class HawserMetadata(KVConnectorMetadata):
         alive: producers to be told which requests are still waited for.
         push: requests that are computed to their end in this step, and written.
         hold: finished requests, by transfer: their blocks are kept until the consumer has them.
+        lent: of these, what a reader has to mean: the digest of the prompt and the blocks.
         drop: transfers that are not lent, or no more, and why.
     """
 
@@ -57,6 +58,7 @@ class HawserMetadata(KVConnectorMetadata):
     alive: dict[Address, list[str]] = field(default_factory=dict)
     push: list[Sending] = field(default_factory=list)
     hold: dict[str, str] = field(default_factory=dict)
+    lent: dict[str, str] = field(default_factory=dict)
     drop: dict[str, str] = field(default_factory=dict)
 
 

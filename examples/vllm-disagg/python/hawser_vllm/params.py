@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from .errors import ParametersError
 from .peers import Address
@@ -32,15 +32,16 @@ def transfer_id(params: Mapping[str, Any], request_id: str) -> str:
     return told
 
 
-def digest(request: Any) -> str:
-    """By which both engines of a push find that they mean the same: tokens, the adapter, and what images and the like stand
-    for some of them. Not the salt of the prefix cache, which keeps equal keys and values apart."""
+def digest(request: Any, blocks: Sequence[Sequence[int]] = ()) -> str:
+    """By which both engines find that they mean the same: tokens, the adapter, and what images and the like stand for some of
+    them; in a pull also where they are. Not the salt of the prefix cache, which keeps equal keys and values apart."""
     adapter = getattr(getattr(request, "lora_request", None), "lora_name", "") or ""
     features = getattr(request, "mm_features", None) or ()
     media = [getattr(feature, "identifier", "") for feature in features] or list(getattr(request, "mm_hashes", None) or ())
     # Without any cache for them vLLM names them by the request: REQUEST-MODALITY-NUMBER, another at each engine.
     told = [str(name) for name in media if not request.request_id.startswith(str(name).rsplit("-", 2)[0])]
-    whole = json.dumps([adapter, told, list(map(int, request.prompt_token_ids))], separators=(",", ":"))
+    tokens = list(map(int, request.prompt_token_ids))
+    whole = json.dumps([adapter, told, tokens, [list(group) for group in blocks]], separators=(",", ":"))
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 

@@ -243,7 +243,7 @@ class Pusher:
                 until = since + float(fields["within"])
                 if push.gone.get(message.peer) == int(fields["counter"]):
                     return  # it gave up meanwhile, and was told that nothing will be written
-                if fields["prompt"] != push.prompt:
+                if fields.get("prompt") != push.prompt:
                     self._refuse(message, "its prompt is another: two requests have the same transfer id")
                     return
                 push.gone.pop(message.peer, None)

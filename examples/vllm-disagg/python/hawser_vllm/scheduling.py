@@ -153,7 +153,7 @@ class SchedulerHalf:
                 theirs = tuple(() for _ in ours)  # fails in the worker, which reports the blocks as invalid
         self._receiving[request.request_id] = remote.transfer_id
         blocks_map = BlockMap(tokens, tokens - external, ours, theirs)
-        prompt = digest(request) if remote.push else ""
+        prompt = digest(request, remote.blocks or ())
         self._step.receive.append(
             Reception(request.request_id, remote.transfer_id, remote.address, blocks_map, remote.push, remote.request, prompt)
         )
@@ -254,6 +254,7 @@ class SchedulerHalf:
             return begun, None
         self._step.drop.pop(wanted, None)  # another's, of which nothing was lent
         self._step.hold[wanted] = request_id
+        self._step.lent[wanted] = digest(request, groups)
         self._sending.add(request_id)
         # What was to be pushed and is not (its transfer's id was another's when it was computed) can be pulled.
         push = begun

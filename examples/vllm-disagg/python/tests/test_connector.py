@@ -739,3 +739,18 @@ def test_a_producer_that_never_hears_that_its_push_is_given_up_writes_nothing_to
     finally:
         p.close()
         d.close()
+
+
+@pytest.mark.parametrize("other", ["prompt", "blocks"])
+def test_nothing_is_pulled_for_another_prompt_or_from_other_blocks_than_were_lent(engines: tuple[Engine, Engine], other: str) -> None:
+    p, d = engines
+    keep, params = finish(p, fake.request("p-1", 60, {"do_remote_decode": True}), THEIRS)
+    p.step()
+    mistaken = fake.request("d-1", 60, {**params, "remote_block_ids": [list(group) for group in params["remote_block_ids"]]})
+    if other == "prompt":
+        mistaken.prompt_token_ids[3] = 99
+    else:
+        mistaken.kv_transfer_params["remote_block_ids"][0][1] = 8
+    take(d, mistaken)
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
+    assert "its prompt or its blocks are others" in d.worker.worker.failed["d-1"]
