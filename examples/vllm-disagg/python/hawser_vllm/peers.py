@@ -65,6 +65,7 @@ class Peers:
         self._compatibility = handshake.compatibility_hash(facts)
         self._engines: dict[tuple[str, int], RemoteEngine] = {}
         self._lock = threading.Lock()
+        self._probed: set[tuple[str, int]] = set()
         self._numbers = messages.Numbers()
         self._introduction: Optional[bytes] = None
 
@@ -111,7 +112,19 @@ class Peers:
 
     def is_gone(self, address: Address, instance: str) -> bool:
         """Whether an engine has ended: nobody listens where it did, or another incarnation does. May take its time. False if
-        it does not answer: it may be stopped, or cut off."""
+        it does not answer: it may be stopped, or cut off; and if another thread asks it: one is enough to wait for it."""
+        key = (address.host, address.port)
+        with self._lock:
+            if key in self._probed:
+                return False
+            self._probed.add(key)
+        try:
+            return self._is_gone(address, instance)
+        finally:
+            with self._lock:
+                self._probed.discard(key)
+
+    def _is_gone(self, address: Address, instance: str) -> bool:
         try:
             socket.create_connection((address.host, address.port), self._timeout).close()
             described = handshake.fetch(address.host, address.port, self._compatibility, self.facts, self._timeout)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from hawser_vllm.errors import HandshakeError
 from hawser_vllm.incoming import Receiver, _Leg
 from hawser_vllm.messages import Message
 from hawser_vllm.peers import Address
+from hawser_vllm.peers import Peers as RealPeers
 from hawser_vllm.pusher import Pusher
 
 
@@ -344,3 +346,35 @@ def test_nothing_is_written_when_its_consumer_has_given_up_by_its_own_clock(prod
     settle(executor)
     assert producer.peers.written == []
     assert kinds(producer.peers) == ["refused"]
+
+
+def test_no_more_than_one_thread_waits_for_an_engine_that_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    geometry: Any = SimpleNamespace(agent="consumer")
+    peers, go, asked = RealPeers(None, geometry, (), {}, 1.0), threading.Event(), threading.Semaphore(0)  # type: ignore[arg-type]
+
+    def stopped(*told: Any) -> Any:
+        asked.release()
+        go.wait(SECONDS)
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", stopped)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(peers.is_gone, Address("h", 1), "i")
+        assert asked.acquire(timeout=SECONDS)
+        assert threads.submit(peers.is_gone, Address("h", 1), "i").result(SECONDS / 4) is False
+        go.set()
+        assert first.result(SECONDS) is False
+
+
+@pytest.mark.parametrize(("told", "gone"), [("i", False), ("another", True), (None, True)])
+def test_an_engine_is_gone_when_nobody_or_another_incarnation_answers(told: Any, gone: bool) -> None:
+    server = handshake.HandshakeServer("127.0.0.1", 0)
+    server.describe(SimpleNamespace(to_bytes=lambda: b""))  # type: ignore[arg-type]
+    if told is None:
+        server.close()
+    peers = RealPeers(None, SimpleNamespace(agent="consumer"), (), {}, 1.0)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handshake, "fetch", lambda *asked: SimpleNamespace(instance=told))
+        assert peers.is_gone(Address("127.0.0.1", server.port), "i") is gone
+    if told is not None:
+        server.close()
