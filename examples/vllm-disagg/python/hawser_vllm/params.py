@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence
 
@@ -40,9 +41,11 @@ def digest(request: Any, blocks: Sequence[Sequence[int]] = ()) -> str:
     media = [getattr(feature, "identifier", "") for feature in features] or list(getattr(request, "mm_hashes", None) or ())
     # Without any cache for them vLLM names them by the request: REQUEST-MODALITY-NUMBER, another at each engine.
     told = [str(name) for name in media if not request.request_id.startswith(str(name).rsplit("-", 2)[0])]
-    tokens = list(map(int, request.prompt_token_ids))
-    whole = json.dumps([adapter, told, tokens, [list(group) for group in blocks]], separators=(",", ":"))
-    return hashlib.sha256(whole.encode()).hexdigest()[:32]
+    whole = hashlib.sha256(json.dumps([adapter, told]).encode())
+    for numbers in (request.prompt_token_ids, *blocks):  # in the scheduler's thread: 100,000 are no text
+        whole.update(array("q", (len(numbers),)))
+        whole.update(array("q", numbers))
+    return whole.hexdigest()[:32]
 
 
 @dataclass(frozen=True)
