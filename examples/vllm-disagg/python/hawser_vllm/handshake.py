@@ -150,7 +150,9 @@ class HandshakeServer:
         self._server.daemon_threads = True
         self.host = host
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, name="hawser-handshake", daemon=True)
+        # Whoever closes waits for the server's next look: half a second, unless told.
+        serve, every = self._server.serve_forever, {"poll_interval": 0.05}
+        self._thread = threading.Thread(target=serve, kwargs=every, name="hawser-handshake", daemon=True)
         self._thread.start()
 
     def describe(self, description: EngineDescription) -> None:
