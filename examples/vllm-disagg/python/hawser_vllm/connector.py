@@ -285,7 +285,7 @@ class _WorkerHalf:
             if transfer in step.drop:
                 continue
             if pushed:
-                self.kv.pusher.finish(transfer)
+                self.kv.pusher.finish(transfer, groups=step.kept.get(transfer))
             else:
                 self.kv.lender.hold(transfer, request, prompt=step.lent.get(transfer, ""))
         # With asynchronous scheduling a step may still be under way that writes to blocks which are free by now.

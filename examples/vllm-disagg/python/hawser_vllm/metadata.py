@@ -49,6 +49,7 @@ class HawserMetadata(KVConnectorMetadata):
         push: requests that are computed to their end in this step, and written.
         hold: finished requests, by transfer: their blocks are kept until the consumer has them.
         lent: of these, what a reader has to mean: the digest of the prompt and the blocks.
+        kept: of these, the blocks that are kept; those that a window has left behind are freed as a request finishes.
         drop: transfers that are not lent, or no more, and why.
     """
 
@@ -59,6 +60,7 @@ class HawserMetadata(KVConnectorMetadata):
     push: list[Sending] = field(default_factory=list)
     hold: dict[str, str] = field(default_factory=dict)
     lent: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     drop: dict[str, str] = field(default_factory=dict)
 
 

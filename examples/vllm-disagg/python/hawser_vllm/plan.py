@@ -193,12 +193,14 @@ class BlockMap:
         skip: of them, at the front, that the consumer has already.
         ours: block ids here, for each group.
         theirs: block ids there.
+        sends: whether they go from here to there.
     """
 
     tokens: int
     skip: int
     ours: tuple[tuple[int, ...], ...]
     theirs: tuple[tuple[int, ...], ...]
+    sends: bool = False
 
     def units(self, pair: LayerPair, ours: LayerGeometry, theirs: LayerGeometry) -> tuple[np.ndarray, np.ndarray]:
         """The units to move, here and there.
@@ -210,6 +212,8 @@ class BlockMap:
         here = unit_numbers(mine, ours.kernel_blocks, pair.our_units)
         there = unit_numbers(other, theirs.kernel_blocks, pair.their_units)
         if ours.window < 0:  # a state: the last block is the request's
+            if not len(here) or not len(there) or here[-1] < 0 or there[-1] < 0:
+                raise LayoutError(f"layer {pair.layer}: the request has no block of a state {'here' if not len(here) or here[-1] < 0 else 'there'}")
             return here[-1:], there[-1:]
         needed = -(-self.tokens // pair.unit_tokens)
         skipped, rest = divmod(self.skip, pair.unit_tokens)
@@ -232,6 +236,12 @@ class BlockMap:
         both = (here >= 0) & (there >= 0)
         if ours.window == 0 and not both.all():
             raise LayoutError(f"layer {pair.layer}: a block of the request is the null block; its blocks were freed")
+        source, target = (here, there) if self.sends else (there, here)
+        if ((source < 0) & (target >= 0)).any():  # what is null at the consumer is not looked at there
+            raise LayoutError(
+                f"layer {pair.layer}: blocks that its window of {ours.window} tokens sees were freed at the producer: the last"
+                " token of the prompt, which the consumer computes again, would see what is not there"
+            )
         return here[both], there[both]
 
 

@@ -112,13 +112,39 @@ class Pusher:
             push.layers[layer] = ready
         self._executor.submit(self._write, transfer_id)
 
-    def finish(self, transfer_id: str, lease: Optional[float] = None) -> None:
-        """All of a request is computed: from now on it waits for its consumers, no longer than the lease."""
+    def finish(
+        self, transfer_id: str, lease: Optional[float] = None, groups: Optional[Sequence[Sequence[int]]] = None
+    ) -> None:
+        """All of a request is computed: from now on it waits for its consumers, no longer than the lease. Of its blocks those
+        are kept that are told; what is being sent of others is waited for, as others write to them from now on."""
         with self._lock:
             push = self._open.get(transfer_id)
-            if push is not None:
-                push.computed = True
-                push.until = self._clock() + (self._lease if lease is None else lease)
+            if push is None:
+                return
+            push.computed = True
+            push.until = self._clock() + (self._lease if lease is None else lease)
+            if groups is None or not self._keep(push, groups):
+                return
+            for target in push.targets.values():
+                self._advance(transfer_id, target)
+            if all(target.done for target in push.targets.values()):
+                return
+            self.fail(transfer_id, "blocks that its window sees were freed as it finished")
+        self.await_stopped(transfer_id)
+
+    def _keep(self, push: _Push, groups: Sequence[Sequence[int]]) -> bool:
+        """From now on these blocks are the request's: whoever reserves later is not written what others have in the rest. Says
+        whether one is gone that a window sees."""
+        before, push.groups = push.groups, tuple(tuple(group) for group in groups)
+        if len(before) != len(push.groups):
+            return True
+        for layer in self._peers.geometry.layers:
+            if layer.window > 0:
+                first, size = max(0, push.tokens - layer.window) // layer.scheduler_tokens, layer.scheduler_tokens
+                needed = slice(first, -(-push.tokens // size))
+                if before[layer.group][needed] != push.groups[layer.group][needed]:
+                    return True
+        return False
 
     def fail(self, transfer_id: str, reason: str) -> None:
         """A request is not computed, or not to its end."""
@@ -249,7 +275,7 @@ class Pusher:
                 push.gone.pop(message.peer, None)
                 push.of = int(fields["of"])
                 theirs = tuple(tuple(int(i) for i in group) for group in fields["ids"])
-                blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs)
+                blocks = BlockMap(push.tokens, int(fields["skip"]), push.groups, theirs, sends=True)
                 push.targets[message.peer] = _Target(engine.peers[index], table, int(fields["counter"]), blocks, until)
             self._write(transfer_id)
         except (KvTransferError, HawserError) as e:

@@ -255,6 +255,7 @@ class SchedulerHalf:
         self._step.drop.pop(wanted, None)  # another's, of which nothing was lent
         self._step.hold[wanted] = request_id
         self._step.lent[wanted] = digest(request, groups)
+        self._step.kept[wanted] = groups
         self._sending.add(request_id)
         # What was to be pushed and is not (its transfer's id was another's when it was computed) can be pulled.
         push = begun

@@ -754,3 +754,39 @@ def test_nothing_is_pulled_for_another_prompt_or_from_other_blocks_than_were_len
     take(d, mistaken)
     assert d.until(1, "d-1") == {11, 2, 7, 13, 21, 3, 20}
     assert "its prompt or its blocks are others" in d.worker.worker.failed["d-1"]
+
+
+@pytest.mark.parametrize("age", ["present"])
+@pytest.mark.parametrize("reserved", ["before", "after"])
+def test_what_a_window_has_left_behind_as_its_request_finished_is_not_pushed(engines: tuple[Engine, Engine], reserved: str) -> None:
+    """vLLM frees it then, although a consumer computes the last token again, which sees it."""
+    p, d = engines
+    request = fake.request("p-1", 66, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    wanted = fake.request("d-1", 66, wish)
+    theirs, ours = ([3, 9, 4, 17, 18], [0, 0, 5, 6, 7], [0, 0, 0, 8]), ([11, 2, 7, 13, 14], [0, 0, 21, 3, 4], [0, 0, 0, 20])
+    computed = threading.Event()
+
+    def take_it() -> None:
+        assert d.scheduler.get_num_new_matched_tokens(wanted, 0) == (66, True)
+        d.scheduler.update_state_after_alloc(wanted, fake.KVCacheBlocks(*ours), 66)
+        d.step()
+
+    p.worker.worker.pushed_event = lambda: computed.is_set
+    p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*theirs), 0)
+    p.step(fake.step(new=[("p-1", theirs, 0)], scheduled={"p-1": 66}), layers=True)
+    if reserved == "before":
+        take_it()
+        pushes = p.worker.worker.kv.pusher._open
+        until = time.monotonic() + 5
+        while not pushes["t"].targets and time.monotonic() < until:
+            time.sleep(0.005)
+    assert finish(p, request, (theirs[0], [0, 0, 0, 6, 7], theirs[2]))[0]
+    sent = p.step()[0]
+    p.caches["window.0"][5] = 7  # others' from now on
+    computed.set()
+    if reserved == "after":
+        take_it()
+    assert d.until(1, "d-1") == {11, 2, 7, 13, 14, 21, 3, 4, 20}
+    assert "were freed" in d.worker.worker.failed["d-1"]
+    assert sent or p.until(0, "p-1") == set()

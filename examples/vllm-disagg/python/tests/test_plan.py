@@ -192,6 +192,27 @@ def test_a_window_moves_only_what_it_sees_and_null_blocks_not_at_all() -> None:
     assert (list(here), list(there)) == ([7, 8], [6, 9])
 
 
+def test_a_block_that_the_window_sees_and_that_was_freed_there_is_an_error() -> None:
+    """A producer that finishes frees what the token after the next does not see; the consumer computes the last one again."""
+    us, them = geometry(layer(window=20)), geometry(layer(window=20))
+    table = PairTable.of(us, them, shares(us, [them]))
+    there_is, freed = ((0, 0, 7, 8, 9),), ((0, 0, 0, 6, 9),)
+    with pytest.raises(LayoutError, match="were freed"):
+        table.indices(BlockMap(66, 0, there_is, freed))
+    with pytest.raises(LayoutError, match="were freed"):
+        table.indices(BlockMap(66, 0, freed, there_is, sends=True))
+    for unseen in (BlockMap(66, 0, freed, there_is), BlockMap(66, 0, there_is, freed, sends=True)):
+        assert len(table.indices(unseen)[0]) == 2
+
+
+def test_a_state_without_a_block_is_an_error() -> None:
+    state = of_state("m", 0, 0, 0, (8, 3, 5), (60, 20, 4), 4)
+    us, them = geometry(state), geometry(state)
+    for none in ((), (0,), (5, 0)):
+        with pytest.raises(LayoutError, match="no block of a state there"):
+            PairTable.of(us, them, shares(us, [them])).indices(BlockMap(100, 0, ((1, 2),), (none,)))
+
+
 def test_null_blocks_of_a_full_group_are_an_error() -> None:
     us, them = geometry(layer()), geometry(layer())
     with pytest.raises(LayoutError, match="null block"):
