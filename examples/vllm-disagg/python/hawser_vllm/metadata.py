@@ -49,7 +49,7 @@ class HawserMetadata(KVConnectorMetadata):
         push: requests that are computed to their end in this step, and written.
         hold: finished requests, by transfer: their blocks are kept until the consumer has them.
         lent: of these, what a reader has to mean: the digest of the prompt and the blocks.
-        kept: of these, the blocks that are kept; those that a window has left behind are freed as a request finishes.
+        kept: of those that are pushed, the blocks that are kept; those that a window has left behind are freed as a request finishes.
         drop: transfers that are not lent, or no more, and why.
     """
 

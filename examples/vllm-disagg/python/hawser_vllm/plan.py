@@ -212,8 +212,9 @@ class BlockMap:
         here = unit_numbers(mine, ours.kernel_blocks, pair.our_units)
         there = unit_numbers(other, theirs.kernel_blocks, pair.their_units)
         if ours.window < 0:  # a state: the last block is the request's
-            if not len(here) or not len(there) or here[-1] < 0 or there[-1] < 0:
-                raise LayoutError(f"layer {pair.layer}: the request has no block of a state {'here' if not len(here) or here[-1] < 0 else 'there'}")
+            for name, numbers in (("here", here), ("there", there)):
+                if not len(numbers) or numbers[-1] < 0:
+                    raise LayoutError(f"layer {pair.layer}: the request has no block of a state {name}")
             return here[-1:], there[-1:]
         needed = -(-self.tokens // pair.unit_tokens)
         skipped, rest = divmod(self.skip, pair.unit_tokens)

@@ -151,16 +151,17 @@ class Pusher:
         with self._lock:
             push = self._open.get(transfer_id)
             if push is None:  # it never began
-                for _, message in self._early.pop(transfer_id, []):
-                    if message.kind == "reserve":
-                        self._refuse(message, reason)
+                self._refuse_early(self._early.pop(transfer_id, []), reason)
                 return
             push.failure = push.failure or reason
             push.until = 0.0
-            for target in push.targets.values():
-                if not target.done and not target.aborting:
-                    self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
-                    self._stop(target)
+            self._give_up(transfer_id, push, reason)
+
+    def _give_up(self, transfer_id: str, push: _Push, reason: str) -> None:
+        for target in push.targets.values():
+            if not target.done and not target.aborting:
+                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
+                self._stop(target)
 
     def await_stopped(self, transfer_id: str) -> None:
         """Waits until nothing reads a failed request's blocks here any more: what others write to them would be counted at
@@ -242,6 +243,11 @@ class Pusher:
         peer = self._peers.sender(message)
         if peer is not None:
             self._peers.send(peer, "refused", {"id": message.fields["id"], "reason": reason})
+
+    def _refuse_early(self, messages: Sequence[tuple[float, Message]], reason: str) -> None:
+        for _, message in messages:
+            if message.kind == "reserve":
+                self._refuse(message, reason)
 
     # ------------------------------------------------------------------------------- on the executor's thread
 
@@ -381,9 +387,7 @@ class Pusher:
                         self._early[transfer_id] = left
                     else:
                         del self._early[transfer_id]
-                    for _, message in waiting[: len(waiting) - len(left)]:
-                        if message.kind == "reserve":
-                            self._refuse(message, "the request was not computed here in time")
+                    self._refuse_early(waiting[: len(waiting) - len(left)], "the request was not computed here in time")
 
     def _advance(self, transfer_id: str, target: _Target) -> None:
         left = []
@@ -412,10 +416,7 @@ class Pusher:
 
     def _expire(self, transfer_id: str, push: _Push) -> None:
         reason = push.failure or "its lease has expired"
-        for target in push.targets.values():
-            if not target.done and not target.aborting:
-                self._peers.send(target.peer, "refused", {"id": transfer_id, "reason": reason})
-                self._stop(target)
+        self._give_up(transfer_id, push, reason)
         if all(not target.under_way for target in push.targets.values()):
             self._end(transfer_id, reason, expired=push.computed and push.failure is None)
 

@@ -227,9 +227,8 @@ class SchedulerHalf:
             pushing = self._pushing[request_id]
             if computed.get(request_id, 0) + scheduled[request_id] >= pushing.tokens:
                 self._push_begun[request_id] = self._pushing.pop(request_id)
-                groups = tuple(tuple(group) for group in pushing.groups)
-                prompt = digest(pushing.request)
-                self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens, prompt))
+                groups = groups_of(pushing.groups)
+                self._step.push.append(Sending(pushing.transfer, groups, pushing.tokens, digest(pushing.request)))
 
     def finished(self, request: Any, groups: Groups) -> tuple[bool, Optional[dict[str, Any]]]:
         """A request has finished: whether its blocks are kept, and what its client is told."""
@@ -254,16 +253,16 @@ class SchedulerHalf:
             return begun, None
         self._step.drop.pop(wanted, None)  # another's, of which nothing was lent
         self._step.hold[wanted] = request_id
-        self._step.lent[wanted] = digest(request, groups)
-        self._step.kept[wanted] = groups
+        if begun:
+            self._step.kept[wanted] = groups
+        else:  # also what was to be pushed and is not, as its transfer's id was another's when it was computed
+            self._step.lent[wanted] = digest(request, groups)
         self._sending.add(request_id)
-        # What was to be pushed and is not (its transfer's id was another's when it was computed) can be pulled.
-        push = begun
         return True, {
             "do_remote_prefill": True,
             "do_remote_decode": False,
             "transfer_id": wanted,
-            "transfer_mode": PUSH if push else PULL,
+            "transfer_mode": PUSH if begun else PULL,
             "remote_request_id": request_id,
             "remote_block_ids": [list(group) for group in groups],
             "remote_num_tokens": len(request.prompt_token_ids),

@@ -363,6 +363,12 @@ def pushed(p: Engine, request: Any) -> tuple[bool, Any]:
     return finish(p, request, THEIRS)
 
 
+def to_be_pushed(p: Engine) -> tuple[Any, dict[str, Any]]:
+    """A request of the producer's, and by what parameters its consumer means it."""
+    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
+    return request, {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+
+
 def take(d: Engine, request: Any) -> None:
     """A consumer begins to receive a request."""
     assert d.scheduler.get_num_new_matched_tokens(request, 0) == (60, True)
@@ -393,8 +399,7 @@ def test_what_is_preempted_between_two_chunks_is_pushed_from_the_blocks_that_it_
     engines: tuple[Engine, Engine], told: str
 ) -> None:
     p, d = engines
-    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
-    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    request, wish = to_be_pushed(p)
     take(d, fake.request("d-1", 60, wish))
     d.step()
     p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks([1, 2], [0, 0], [0, 1]), 0)
@@ -417,8 +422,7 @@ def test_what_is_preempted_when_its_push_has_begun_is_not_written_from_blocks_of
     engines: tuple[Engine, Engine], reserved: bool
 ) -> None:
     p, d = engines
-    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
-    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    request, wish = to_be_pushed(p)
     wanted = fake.request("d-1", 60, wish)
     p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
     p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
@@ -554,8 +558,7 @@ class Slow:
 
 def test_a_step_that_preempts_a_request_waits_for_what_is_read_of_its_blocks(engines: tuple[Engine, Engine]) -> None:
     p, d = engines
-    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
-    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    request, wish = to_be_pushed(p)
     slow: list[Slow] = []
     pusher = p.worker.worker.kv.pusher
     pusher._post = lambda transfer, target, layer: (slow.append(Slow()), target.under_way.append((slow[-1], 1)))
@@ -577,8 +580,7 @@ def test_what_is_preempted_and_resumed_between_two_steps_is_not_pushed_from_bloc
     engines: tuple[Engine, Engine], told: str
 ) -> None:
     p, d = engines
-    request = fake.request("p-1", 60, {"do_remote_decode": True, "transfer_id": "t", "transfer_mode": "push"})
-    wish = {"do_remote_prefill": True, "transfer_id": "t", "transfer_mode": "push", **p.scheduler.scheduler.address()}
+    request, wish = to_be_pushed(p)
     p.scheduler.update_state_after_alloc(request, fake.KVCacheBlocks(*THEIRS), 0)
     p.step(fake.step(new=[("p-1", THEIRS, 0)], scheduled={"p-1": 60}), layers=True)
     again = ([1, 2, 5, 6], [0, 0, 1, 2], [0, 0, 0, 1])  # all were preempted, as when the prefix cache is emptied

@@ -21,7 +21,7 @@ interface ChunkPolicy {
    *
    * @param paths at least one
    * @param remaining bytes of this piece of the transfer; more than 0
-   * @param starved whether the transfer does not wait for what others have left: it has had nothing in flight for long, or is urgent
+   * @param starved whether the transfer does not wait for what others have in flight: it would wait too long, or is urgent
    * @param random gives a number from 0 to below its argument
    * @return its row, which has room; or {@link #WAIT}
    */

@@ -306,8 +306,8 @@ final class Initiation {
   private boolean postNext(TransferState t) {
     boolean replay = t.hasReplay();
     long position = replay ? t.replayPosition() : t.claimed;
-    long remaining = replay ? t.replayLength() : t.plan().totalBytes() - t.claimed;
     long ofAll = t.plan().totalBytes() - t.claimed;
+    long remaining = replay ? t.replayLength() : ofAll;
     mostSeen = Math.max(mostSeen, ofAll);
     int tier = bestTier(t.tiers());
     if (tier < 0) {

@@ -231,11 +231,7 @@ class OutboundLinkTimesTest {
   /** What never ends fills its paths again and again: who is urgent does not wait for that before each of its chunks. */
   @Test
   void anUrgentOneWaitsOnceBesideOneThatNeverEnds() {
-    up();
-    post(1 << 12, Priority.BULK);
-    carry(40);
-    long queue = host.path("left").bytes();
-    assertThat(queue).as("there is a queue").isGreaterThan(3 * MIB);
+    long queue = queueOfOneThatNeverEnds();
 
     TransferState urgent = post(1, Priority.LATENCY);
     carry((int) (queue / MIB) + 3);
@@ -246,15 +242,22 @@ class OutboundLinkTimesTest {
   /** It takes turns with the other, a chunk each, and does not wait for all that is there before each of its own. */
   @Test
   void oneOfSomeMebibytesTakesTurnsWithOneThatNeverEnds() {
-    up();
-    post(1 << 12, Priority.BULK);
-    carry(40);
-    long queue = host.path("left").bytes();
+    long queue = queueOfOneThatNeverEnds();
 
     TransferState some = post(4, Priority.BULK);
     carry((int) (queue / MIB) + 20);
 
     assertThat(some.acknowledgedBytes()).isEqualTo(4 * MIB);
+  }
+
+  /** Bytes that are under way on each of two paths. */
+  private long queueOfOneThatNeverEnds() {
+    up();
+    post(1 << 12, Priority.BULK);
+    carry(40);
+    long queue = host.path("left").bytes();
+    assertThat(queue).as("there is a queue").isGreaterThan(3 * MIB);
+    return queue;
   }
 
   /** So many times each path carries 1 MiB in 4 ms. */
