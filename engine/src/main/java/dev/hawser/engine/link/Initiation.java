@@ -21,6 +21,7 @@ import dev.hawser.memory.Device;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -75,10 +76,10 @@ final class Initiation {
   /** Whether something waited for paths when they were looked at last. */
   private boolean waiting;
 
-  /** What was left of whoever had most left, of those that had their turn in the round before, and in this one. */
-  private long mostLeft;
+  /** What was left for each tier of whoever had most left, of those that had their turn in the round before, and in this one. */
+  private final long[] mostLeft;
 
-  private long mostSeen;
+  private final long[] mostSeen;
 
   /** Where several links share a queue. */
   private final List<RouteFlight> flights = new ArrayList<>();
@@ -97,6 +98,8 @@ final class Initiation {
     this.tables = new PathTable[tiers];
     this.tableFor = new Device[tiers];
     this.busyNanos = new long[tiers];
+    this.mostLeft = new long[tiers];
+    this.mostSeen = new long[tiers];
     for (int i = 0; i < tiers; i++) {
       tables[i] = new PathTable();
       tableFor[i] = Device.HOST;
@@ -267,7 +270,7 @@ final class Initiation {
   int pump() {
     beginQueued();
     if (sending.isEmpty()) {
-      mostLeft = 0;
+      Arrays.fill(mostLeft, 0);
       waiting = false;
       return 0;
     }
@@ -277,8 +280,10 @@ final class Initiation {
     for (int i = 0; i < flights.size(); i++) {
       flights.get(i).report(herald, now);
     }
-    mostLeft = mostSeen;
-    mostSeen = 0;
+    for (int i = 0; i < mostSeen.length; i++) {
+      mostLeft[i] = mostSeen[i];
+      mostSeen[i] = 0;
+    }
     waiting = !sending.isEmpty();
     return posted;
   }
@@ -308,16 +313,16 @@ final class Initiation {
     long position = replay ? t.replayPosition() : t.claimed;
     long ofAll = t.plan().totalBytes() - t.claimed;
     long remaining = replay ? t.replayLength() : ofAll;
-    mostSeen = Math.max(mostSeen, ofAll);
     int tier = bestTier(t.tiers());
     if (tier < 0) {
       return false;
     }
+    mostSeen[tier] = Math.max(mostSeen[tier], ofAll);
     PathTable table = tables[tier];
     if (!tableFor[tier].equals(t.device)) {
       weigh(tier, t.device);
     }
-    boolean starved = isStarved(t, table, ofAll, link.now());
+    boolean starved = isStarved(t, table, ofAll, mostLeft[tier], link.now());
     int row = policy.choose(table, remaining, starved, host::random);
     if (row == ChunkPolicy.WAIT) {
       return false;
@@ -362,8 +367,8 @@ final class Initiation {
    * BULK would take the place; and of what had nothing in flight for twice as long as what is there takes to get through:
    * others were let in before it, again and again.
    */
-  private boolean isStarved(TransferState t, PathTable table, long remaining, long now) {
-    boolean besideMuch = mostLeft > 4 * (table.inFlightSum() + remaining);
+  private boolean isStarved(TransferState t, PathTable table, long remaining, long most, long now) {
+    boolean besideMuch = most > 4 * (table.inFlightSum() + remaining);
     boolean urgent = t.priority() == Priority.LATENCY;
     if (t.bytesUnderWay() > 0) {
       t.idle = false;

@@ -55,7 +55,9 @@ class OutboundLinkTimesTest {
       new OutboundLink(host, LinkSettings.defaults(), new RailShares(), "here", 3,
           new PeerDescription("there", 7, List.of("192.0.2.1:1"), Map.of()),
           List.of(new Tier("sim", new TransportTraits(false, false, 8192, 64, MIB, 1, 0), new byte[0],
-              List.of(route("left"), route("right")), 1)),
+              List.of(route("left"), route("right")), 1),
+              new Tier("other", new TransportTraits(false, false, 8192, 64, MIB, 1, 0), new byte[0],
+                  List.of(route("nowhere")), 1)),
           Map.of());
   private long postedAt;
 
@@ -78,7 +80,10 @@ class OutboundLinkTimesTest {
 
   /** The same MiB, so many times over. */
   private TransferState post(int times, Priority priority) {
-    RemoteRegion there = remoteRegion();
+    return post(times, priority, remoteRegion());
+  }
+
+  private TransferState post(int times, Priority priority, RemoteRegion there) {
     TransferState transfer = (TransferState) link.prepare(DataRequest.Op.WRITE,
         new TransferPlan(
             BlockPairs.of(BlockList.strided(MIB, 0, MIB, times), BlockList.strided(MIB, 0, MIB, times)), new Region[0],
@@ -250,6 +255,20 @@ class OutboundLinkTimesTest {
     assertThat(some.acknowledgedBytes()).isEqualTo(4 * MIB);
   }
 
+  /** What waits for paths of its own takes no place on these: half of what is left here is still not bound to a path. */
+  @Test
+  void muchThatHasNoPathLetsNobodyPostAllOfIt() {
+    up();
+    TransferState waits = post(1 << 12, Priority.BULK,
+        new RemoteRegion(6, MIB, MIB, Device.HOST, Access.REMOTE_READ_WRITE, Map.of("other", new byte[] {1})));
+    workFor(2);
+    TransferState some = post(4, Priority.BULK);
+    workFor(2);
+
+    assertThat(waits.claimed).isZero();
+    assertThat(some.claimed).isPositive().isLessThan(4 * MIB);
+  }
+
   /** Bytes that are under way on each of two paths. */
   private long queueOfOneThatNeverEnds() {
     up();
@@ -374,7 +393,7 @@ class OutboundLinkTimesTest {
     public PathOpener opener() {
       return (request, callback) -> {
         String rail = request.rail().name();
-        if (unreachable) {
+        if (unreachable || rail.equals("nowhere")) {
           callback.accept(new OpenResult.Failed(new PathFault(PathFault.Kind.UNREACHABLE, "no way by " + rail)));
           return;
         }
